@@ -5,9 +5,11 @@ and only then, the arguments that use it are set again. Tensors that may lie wit
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import repeat, zip_longest
+from operator import attrgetter, le
 from types import MappingProxyType
+from typing import NamedTuple
 
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.contract import COUNTERS_BYTES, BufferRef
@@ -25,6 +27,25 @@ from clinfer.runtime.launches import KernelTable
 from clinfer.runtime.memory import Memory
 
 NOTHING: Mapping[int, Memory] = MappingProxyType({})
+_HELD, _NBYTES = attrgetter("held"), attrgetter("nbytes")
+
+
+class Wanted(NamedTuple):
+    """Where outputs are to be written, by the roots of their tensors: in memory that is given, and the next values of
+    states in theirs."""
+
+    given: Mapping[int, Memory | GrowingBuffer]
+    states: Mapping[int, StateBuffer] = MappingProxyType({})
+
+    def with_states(self, states: Mapping[int, StateBuffer]) -> Wanted:
+        """The same, where these states want their next values."""
+        return Wanted(self.given if self.given.keys().isdisjoint(states) else {
+            root: memory for root, memory in self.given.items() if root not in states}, states)
+
+    @property
+    def roots(self) -> frozenset[int]:
+        """All that are wanted."""
+        return frozenset(self.given) | frozenset(self.states)
 
 
 def number_kernels(program: Program) -> dict[tuple[int, int, int], int]:
@@ -167,11 +188,10 @@ class Bindings:
                                values={"tensor": described.port, "storage": described.storage})
         return memory
 
-    def lying(self, tensors: Iterable[int]) -> list[Memory]:
-        """`memory` of several tensors."""
-        present, described, movable = self._memories, self._program.tensors, self._aliases.movable
-        return [present[root] if (root := described[tensor].root) in present and root not in movable
-                else self.memory(tensor) for tensor in tensors]
+    def lying(self, roots: Collection[int]) -> list[Memory]:
+        """`memory` of several tensors that are roots."""
+        is_plain = self._memories.keys() >= {*roots} and self._aliases.movable.isdisjoint(roots)
+        return [*map(self._memories.__getitem__ if is_plain else self.memory, roots)]
 
     def alias(self, segment: int, aliases: tuple[TensorAlias, ...]) -> None:
         """Let the tensors of a segment lie where its plan says; those that are not among `aliases` in their own
@@ -202,11 +222,10 @@ class Bindings:
         self.is_whole = was_whole
 
     def bind_each(self, memories: Mapping[int, Memory]) -> None:
-        """`bind` for several tensors, whose memories are there."""
-        present, tensors = self._memories, self._program.tensors
-        for tensor, memory in memories.items():
-            if present.get(tensors[tensor].root) is not memory:
-                self.bind(tensor, memory)
+        """`bind` for several tensors that are roots, whose memories are there."""
+        if not memories.items() <= self._memories.items():
+            for root, memory in memories.items():
+                self.bind(root, memory)
 
     @staticmethod
     def _bind_pictures(uses_of: Sequence[Uses], pictures: Sequence[Memory]) -> None:
@@ -218,15 +237,25 @@ class Bindings:
                 else:
                     kernel.set_buffer(position, picture)
 
-    def bind_given(self, needs: Needs, wanted: Mapping[int, Memory | GrowingBuffer]) -> tuple[Growth, ...]:
-        """Give outputs (root, bytes) the caller's memory, those for which there is any; what grew of it."""
-        grown, present = [], self._memories
-        for root, nbytes in needs:
-            memory = wanted.get(root)
-            if isinstance(memory, StateBuffer) and memory.held is not None and (
-                    nbytes <= memory.nbytes and present.get(root) is memory.held):
-                continue
-            if memory is None:
+    def bind_wanted(self, needs: Mapping[int, int], wanted: Wanted) -> tuple[Growth, ...]:
+        """Give outputs, whose bytes are known by root, the memory that is wanted for them, if any; what grew of it."""
+        grown: list[Growth] = []
+        if not self._hold_states(needs, wanted.states):
+            self._bind_wanted(needs, wanted.states, grown)
+        self._bind_wanted(needs, wanted.given, grown)
+        return tuple(grown)
+
+    def _hold_states(self, needs: Mapping[int, int], states: Mapping[int, StateBuffer]) -> bool:
+        """Whether next values of states have their memory already, and it is large enough."""
+        buffers = states.values()
+        return dict(zip(states, map(_HELD, buffers), strict=True)).items() <= self._memories.items() and all(
+            map(le, map(needs.get, states, repeat(0)), map(_NBYTES, buffers)))
+
+    def _bind_wanted(self, needs: Mapping[int, int], wanted: Mapping[int, Memory | GrowingBuffer],
+                     grown: list[Growth]) -> None:
+        for root, memory in wanted.items():
+            nbytes = needs.get(root)
+            if nbytes is None:
                 continue
             if isinstance(memory, GrowingBuffer):
                 buffer, held = memory, memory.nbytes
@@ -236,30 +265,24 @@ class Bindings:
             else:
                 check_capacity(self._program.tensors[root].port, memory, nbytes)
             self.bind(root, memory)
-        return tuple(grown)
 
     @staticmethod
-    def holds_given(needs: Needs, wanted: Mapping[int, Memory | GrowingBuffer]) -> bool:
-        """Whether the caller's memory for outputs (root, bytes) is large enough as it is, or keeps what it holds when
-        it grows."""
-        for root, nbytes in needs:
-            memory = wanted.get(root)
-            if memory is not None and not isinstance(memory, StateBuffer) and not (
-                    memory.holds(nbytes) if isinstance(memory, GrowingBuffer) else nbytes <= memory.capacity):
-                return False
-        return True
+    def holds_wanted(needs: Mapping[int, int], wanted: Wanted) -> bool:
+        """Whether the memory that is wanted for outputs is large enough as it is; that of states keeps what it holds
+        when it grows."""
+        return all(memory.holds(nbytes) if isinstance(memory, GrowingBuffer) else nbytes <= memory.capacity
+                   for root, memory in wanted.given.items() if (nbytes := needs.get(root)) is not None)
 
-    def own_slots(self, needs: Needs, wanted: Container[int]) -> Needs:
-        """(slot, bytes) of outputs (root, bytes) that are not wanted elsewhere."""
-        return [(self._program.tensors[root].slot, nbytes) for root, nbytes in needs if root not in wanted]
+    def own_slots(self, needs: Mapping[int, int], wanted: Wanted) -> Needs:
+        """(slot, bytes) of outputs that are not wanted elsewhere."""
+        return [(self._program.tensors[root].slot, needs[root]) for root in _others(needs, wanted)]
 
-    def bind_own(self, needs: Needs, wanted: Container[int]) -> None:
-        """Give outputs (root, bytes) that are not wanted elsewhere their slots."""
-        for root, _ in needs:
-            if root not in wanted:
-                memory = self._pool.memory(self._program.tensors[root].slot)
-                assert memory is not None
-                self.bind(root, memory)
+    def bind_own(self, needs: Mapping[int, int], wanted: Wanted) -> None:
+        """Give outputs that are not wanted elsewhere their slots."""
+        for root in _others(needs, wanted):
+            memory = self._pool.memory(self._program.tensors[root].slot)
+            assert memory is not None
+            self.bind(root, memory)
 
     def release(self) -> None:
         """Let go of all memory but constants and counters, and of specialised kernels, which may have weights of
@@ -318,3 +341,8 @@ class Bindings:
                     kernel.set_buffer(position, memory)
                 self._slot_memories[slot] = memory
         self._aliases.generation += bool(slots)
+
+
+def _others(needs: Mapping[int, int], wanted: Wanted) -> set[int]:
+    """The outputs that are not wanted elsewhere."""
+    return needs.keys() - wanted.given.keys() - wanted.states.keys()

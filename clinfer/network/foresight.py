@@ -9,12 +9,12 @@ from operator import add, sub
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
-from clinfer.network.bindings import Bindings
+from clinfer.network.bindings import Bindings, Wanted
 from clinfer.network.memory.buffers import Given
 from clinfer.network.memory.states import RequestStates
 from clinfer.network.plans.plan import Plan
 from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey
-from clinfer.network.ready_plans import ReadyPlans, Wanted
+from clinfer.network.ready_plans import ReadyPlans
 from clinfer.network.reports.execution_log import Note
 from clinfer.network.state_ports import StatePorts, StatesGiven
 from clinfer.program.program import Program
@@ -43,9 +43,9 @@ class Foresight:
             if steps != before or not any(map(any, steps)):
                 return None
         self._steps = steps
-        found: dict[tuple[StaticShape, StaticShape], StaticShape] = {}
-        following = tuple([found.get(both) or found.setdefault(both, tuple(map(add, *both)))
-                           for both in zip(shapes, steps, strict=True)])
+        both = [*zip(shapes, steps, strict=True)]
+        found = {each: tuple(map(add, *each)) for each in {*both}}
+        following = tuple(map(found.__getitem__, both))
         if min(map(min, filter(None, found.values()))) < 0:
             return None
         self._expected = following
@@ -121,9 +121,10 @@ class LookAhead:
         seen = self._made = plan(key, incoming)
         self._ready.set_ahead(0, seen.plan)
         given = self._state_ports.foresee(states, self._stream)
-        if given is None or any(incoming.get(tensor, shape) != shape for tensor, shape in given.shapes.items()):
+        if given is None or (not given.shapes.items() <= incoming.items() and any(
+                incoming.get(tensor, shape) != shape for tensor, shape in given.shapes.items())):
             return None
-        wanted = {**wanted, **given.targets}
+        wanted = wanted.with_states(given.targets)
         if not self._ready.fits(seen.plan, wanted):
             return None
         self._bindings.bind_each(given.memories)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,10 +18,10 @@ class Known:
     shapes: ChainMap[int, StaticShape] = field(default_factory=ChainMap)
     values: dict[int, np.ndarray] = field(default_factory=dict)
 
-    def shapes_of(self, tensors: Collection[int]) -> dict[int, StaticShape]:
+    def shapes_of(self, tensors: tuple[int, ...]) -> dict[int, StaticShape]:
         """The shapes of several tensors, as far as they are known."""
         found: dict[int, StaticShape] = {}
         for told in reversed(self.shapes.maps):
-            found.update(told.of(tensors) if isinstance(told, PlannedShapes) else {
-                tensor: told[tensor] for tensor in tensors if tensor in told})
+            found.update(told.of(tensors) if isinstance(told, PlannedShapes) else [
+                (tensor, told[tensor]) for tensor in told.keys() & tensors])
         return found

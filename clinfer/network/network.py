@@ -8,7 +8,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.base.shape import StaticShape
-from clinfer.network.bindings import Bindings
+from clinfer.network.bindings import Bindings, Wanted
 from clinfer.network.bodies import Bodies
 from clinfer.network.foresight import LookAhead, has_next
 from clinfer.network.inputs import Inputs
@@ -25,7 +25,7 @@ from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey, fi
 from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.special_plans import SpecialPlans
 from clinfer.network.plans.waits import WaitFinder
-from clinfer.network.ready_plans import ReadyPlans, Wanted
+from clinfer.network.ready_plans import ReadyPlans
 from clinfer.network.repetition import Repetition, is_repeatable, repetition_of
 from clinfer.network.reports.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
 from clinfer.network.reports.memory_picture import MemoryPicture, picture_memory
@@ -233,11 +233,12 @@ class Network:
             given = self._state_ports.enter(states, self.stream, self._inputs.given, proceed)
         ports = self.program if given is None else self._state_ports.besides
         known, self._known = self._inputs.take(self._bindings.bind, ports.input_tensors), None
-        wanted: Wanted = {self._roots[name]: memory for name, memory in self._wanted.items()}
+        wanted = Wanted({self._roots[name]: memory for name, memory in self._wanted.items()})
         if given is not None:
             known.shapes.maps.append(given.shapes)
             if foreseen is None:
                 self._bindings.bind_each(given.memories)
+                wanted = wanted.with_states(given.targets)
         planned = self.plans_made + self.plans_continued
         self._runner.begin(proceed)
         try:
@@ -245,7 +246,7 @@ class Network:
                 if proceed is not None:
                     proceed()
                 if foreseen is None:
-                    seen = self._run_segment(number, known, wanted if given is None else {**wanted, **given.targets})
+                    seen = self._run_segment(number, known, wanted)
                 else:
                     seen = foreseen.seen
                     self._run_ready(foreseen.key, seen, known, foreseen.note, is_counted=False)
@@ -324,7 +325,7 @@ class Network:
         prepared = self._ready.prepare(key, plan, wanted, tightens)
         return None if prepared is None else Note(
             self._site, key, plan, is_new, is_new and self._plans.was_evicted(key), prepared.before, prepared.grown,
-            read, frozenset(wanted))
+            read, wanted.roots)
 
     # -- profiling ------------------------------------------------------------------------------
 

@@ -1,14 +1,12 @@
 """Plans that are ready to be launched: memory for them, and their arguments set in the kernels."""
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
 from weakref import WeakSet
 
 from clinfer.base.errors import ClinferError
-from clinfer.network.bindings import Bindings
-from clinfer.network.memory.buffers import GrowingBuffer
+from clinfer.network.bindings import Bindings, Wanted
 from clinfer.network.memory.memory_pool import MemoryPool
 from clinfer.network.memory.slot_bytes import Needs
 from clinfer.network.plans.plan import Plan, PlanKey
@@ -18,11 +16,7 @@ from clinfer.network.reports.record import Growth
 from clinfer.program.program import Program
 from clinfer.runtime.event_log import noted
 from clinfer.runtime.launches import Launches
-from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
-
-Wanted = Mapping[int, Memory | GrowingBuffer]
-"""Where outputs are to be written, by the roots of their tensors."""
 
 
 class Prepared(NamedTuple):
@@ -53,7 +47,7 @@ class ReadyPlans:
         """Have memory and argument blocks ready; None: the plan ran last, and nothing was to be done. `tightens`: see
         `MemoryPool.fit`."""
         number, found = key[0], None
-        grown = self._bindings.bind_given(plan.output_bytes, wanted)
+        grown = self._bindings.bind_wanted(plan.output_bytes, wanted)
         own = self._bindings.own_slots(plan.output_bytes, wanted)
         before, has_outputs, replay = self.current[number], self._pool.holds(own), self.replays[number]
         if before is not plan or not replay.has(plan) or grown or not has_outputs or self._pool.is_split or tightens:
@@ -86,7 +80,7 @@ class ReadyPlans:
 
     def fits(self, plan: Plan, wanted: Wanted) -> bool:
         """Whether a plan can be prepared with all memory left where it is, in which results of the last one lie."""
-        if not self._bindings.holds_given(plan.output_bytes, wanted):
+        if not self._bindings.holds_wanted(plan.output_bytes, wanted):
             return False
         return self._takes(plan, self._bindings.own_slots(plan.output_bytes, wanted))
 

@@ -1,7 +1,7 @@
 """The inputs and outputs of a program that are variable states: what an execution reads and where it writes."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class StatesGiven(NamedTuple):
-    """What an execution reads, by tensors: shapes and where they lie; and where it writes next values, by the roots of
-    tensors."""
+    """What an execution reads: shapes by tensors, and where they lie by the roots of tensors; and by these where it
+    writes next values."""
 
     readings: Sequence[Reading]
     shapes: dict[int, StaticShape]
@@ -35,11 +35,13 @@ class StatesGiven(NamedTuple):
 
 
 class _Ports(NamedTuple):
-    """Of some variables: the different inputs that they are, the tensors of these, and the roots of next values."""
+    """Of some variables: the different inputs that they are, the tensors and roots of these, and the roots of next
+    values."""
 
     declared: tuple[Input, ...]
     tensors: tuple[int, ...]
     roots: tuple[int, ...]
+    next_roots: tuple[int, ...]
 
 
 class Besides(NamedTuple):
@@ -102,17 +104,17 @@ class StatePorts:
     def _of_program(self, readings: Sequence[Reading], tables: Mapping[str, Given]) -> StatesGiven:
         found = StatesGiven(readings, {}, {}, {})
         for reading in readings:
-            declared, tensors, roots = self._ports(reading.variables)
+            declared, tensors, roots, next_roots = self._ports(reading.variables)
             for each in declared:
                 check_shape(each, reading.shape)
             found.shapes.update(dict.fromkeys(tensors, reading.shape))
-            found.memories.update(zip(tensors, reading.memories, strict=True))
+            found.memories.update(zip(roots, reading.memories, strict=True))
             if reading.targets:
-                found.targets.update(zip(roots, reading.targets, strict=True))
+                found.targets.update(zip(next_roots, reading.targets, strict=True))
         for name, given in tables.items():
             tensor = self._program.input_tensors[name]
             check_shape(self._program.inputs[name], given.shape)
-            found.shapes[tensor], found.memories[tensor] = given.shape, given.memory
+            found.shapes[tensor], found.memories[self._program.tensors[tensor].root] = given.shape, given.memory
         return found
 
     def _ports(self, variables: tuple[str, ...]) -> _Ports:
@@ -121,18 +123,19 @@ class StatePorts:
         found = self._found.get(variables)
         if found is None:
             declared = {id(each): each for each in [self._declared[name] for name in variables]}
+            tensors = tuple(self._read[name] for name in variables)
             found = self._found[variables] = _Ports(
-                tuple(declared.values()), tuple(self._read[name] for name in variables),
+                tuple(declared.values()), tensors, tuple(self._program.tensors[tensor].root for tensor in tensors),
                 tuple(self._roots[name] for name in variables if name in self._roots))
         return found
 
     def leave(self, states: RequestStates, stream: Stream, known: Known,
-              lying: Callable[[Iterable[int]], list[Memory]]) -> None:
-        """Let states note what an execution made of them; `lying`: where tensors lie at present."""
-        tensors = self._written.values()
+              lying: Callable[[Collection[int]], list[Memory]]) -> None:
+        """Let states note what an execution made of them; `lying`: where the roots of tensors lie at present."""
+        tensors = tuple(self._written.values())
         shapes = {**self._steady, **known.shapes_of(tensors)}
-        made = zip([shapes[tensor] for tensor in tensors], lying(tensors), strict=True)
-        states.take(stream, dict(zip(self._written, made, strict=True)))
+        states.take(stream, dict(zip(self._written, map(shapes.__getitem__, tensors), strict=True)),
+                    dict(zip(self._roots, lying(self._roots.values()), strict=True)))
 
     def release_memory(self) -> None:
         """Give back what first values took."""

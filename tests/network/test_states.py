@@ -45,7 +45,7 @@ class Inferences:
     def run(self, added: Mapping[str, int], commits: bool = True) -> list[Reading]:
         """One that appends so many rows to each cache."""
         readings = self.readings()
-        made: dict[str, tuple[tuple[int, ...], Memory]] = {}
+        shapes, lying = dict[str, tuple[int, ...]](), dict[str, Memory]()
         values = dict(self.values)
         for reading in readings:
             for name, memory, target in zip(reading.variables, reading.memories, reading.targets, strict=False):
@@ -58,8 +58,8 @@ class Inferences:
                 written = target.fit(after.nbytes)
                 if rows.nbytes:
                     self.stream.write(written, rows, True, after.nbytes - rows.nbytes)
-                made[name], values[name] = (after.shape, written), after
-        self.states.take(self.stream, made)
+                shapes[name], lying[name], values[name] = after.shape, written, after
+        self.states.take(self.stream, shapes, lying)
         if commits:
             self.states.commit()
             self.values = values

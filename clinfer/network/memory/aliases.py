@@ -1,7 +1,7 @@
 """Where the tensors lie that may lie within others: in their own memory or in part of another, as plans say."""
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, KeysView, Sequence
 from dataclasses import dataclass
 
 from clinfer.network.plans.plan import TensorAlias
@@ -49,9 +49,9 @@ class Aliases:
         self._present: list[tuple[TensorAlias, ...]] = [()] * len(program.segments)
 
     @property
-    def movable(self) -> Container[int]:
+    def movable(self) -> KeysView[int]:
         """The tensors that plans may place within others."""
-        return self._uses
+        return self._uses.keys()
 
     def uses(self, tensor: int) -> Uses:
         """The kernel arguments that are a movable tensor's memory; to be added to."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -30,6 +31,7 @@ _LEAST_AHEAD, _MOST_AHEAD = 0.125, 0.25
 """Shares of their size that states which grow get beside it; each another, so that they move at different times."""
 
 
+_HELD = attrgetter("held")
 Group = tuple[str, str]
 """The input that selects rows of some states, and the one by which the program is given where they lie, if any."""
 
@@ -101,6 +103,7 @@ class RequestStates:
                 self._selected.setdefault((state.selected_by, state.table), []).append(state.variable)
             alike.setdefault(_without_names(state), []).append(state.variable)
         self._alike = [tuple(names) for names in alike.values()]
+        self._buffers: dict[tuple[str, ...], list[tuple[StateBuffer, ...]]] = {}
         self._begin_with = {state.variable: state.begins_with for state in declared if state.begins_with}
         self._tables = {table: TableMemory(engine, table) for _, table in self._selected if table}
         self._values = {name: Value() for name in self._memories}
@@ -203,7 +206,7 @@ class RequestStates:
                 values = {**values, **moved}
         return values
 
-    def take(self, stream: Stream, made: Mapping[str, tuple[StaticShape, Memory]]) -> None:
+    def take(self, stream: Stream, shapes: Mapping[str, StaticShape], lying: Mapping[str, Memory]) -> None:
         """Note what an inference made, by variables: shapes as they are stored, and where that lies. ClinferError for a
         size beyond what is declared."""
         found: dict[str, Value] = {}
@@ -211,13 +214,15 @@ class RequestStates:
             if not reading.targets:
                 found.update(dict.fromkeys(reading.variables, reading.value))
                 continue
-            row = [made[name] for name in reading.variables]
-            values = {shape: reading.next_value(shape) for shape in {shape for shape, _ in row}}
-            for (shape, memory), target in zip(row, reading.targets, strict=True):
-                if memory is not target.held:
-                    nbytes = stored_bytes(reading.declared, shape)
-                    stream.copy(memory, target.fit(nbytes), nbytes)
-            found.update(zip(reading.variables, [values[shape] for shape, _ in row], strict=True))
+            made = [*map(shapes.__getitem__, reading.variables)]
+            memories = [*map(lying.__getitem__, reading.variables)]
+            values = {shape: reading.next_value(shape) for shape in {*made}}
+            if memories != [*map(_HELD, reading.targets)]:
+                for shape, memory, target in zip(made, memories, reading.targets, strict=True):
+                    if memory is not target.held:
+                        nbytes = stored_bytes(reading.declared, shape)
+                        stream.copy(memory, target.fit(nbytes), nbytes)
+            found.update(zip(reading.variables, map(values.__getitem__, made), strict=True))
         self._next = found
 
     def commit(self) -> None:
@@ -230,11 +235,11 @@ class RequestStates:
         lie."""
         rows: dict[Group, int] = {}
         for group, names in self._selected.items():
-            first, *others = {id(values[name]): values[name] for name in names}.values()
+            first, *others = {*map(values.__getitem__, names)}
             if first.table is not None or first.shape is None or others:
                 return None
             rows[group] = first.shape[1]
-        if any(value.shape is None for value in values.values()):
+        if any(value.shape is None for value in {*values.values()}):
             return None
         return _Ready(values, self._readings(values), rows)
 
@@ -244,7 +249,7 @@ class RequestStates:
 
     def _alike_readings(self, names: tuple[str, ...], values: Mapping[str, Value]) -> Iterator[Reading]:
         """What is read of states that are declared alike, by values that are alike."""
-        row = [values[name] for name in names]
+        row = [*map(values.__getitem__, names)]
         if row.count(row[0]) == len(row):
             yield self._reading(names, row[0])
             return
@@ -258,16 +263,20 @@ class RequestStates:
         declared, place = self._memories[names[0]].declared, value.buffer
         assert value.shape is not None
         kept = stored_bytes(declared, value.shape)
-        both = [self._memories[name].buffers for name in names]
-        sources = [buffers[place] for buffers in both]
+        both = self._buffers.get(names)
+        if both is None:
+            both = self._buffers[names] = [*zip(*[self._memories[name].buffers for name in names], strict=True)]
+        sources = both[place]
         for source in sources:
             source.kept = kept
-        memories = [source.held or source.fit(kept) for source in sources]
+        memories = [*map(_HELD, sources)]
+        if None in memories:
+            memories = [source.held or source.fit(kept) for source in sources]
         if not declared.output:
             return Reading(declared, value, names, memories, (), place)
         if declared.grows:
             return Reading(declared, value, names, memories, sources, place)
-        targets = [buffers[1 - place] for buffers in both]
+        targets = both[1 - place]
         for target in targets:
             target.kept = 0
         return Reading(declared, value, names, memories, targets, 1 - place)

@@ -37,7 +37,7 @@ def likely_needs(program: Program, planner: Planner) -> Iterator[tuple[tuple[int
 
 def _needs(program: Program, plan: Plan) -> tuple[tuple[int, int], ...]:
     """(slot, bytes) of a plan."""
-    return *plan.slot_bytes, *((program.tensors[root].slot, nbytes) for root, nbytes in plan.output_bytes)
+    return *plan.slot_bytes, *((program.tensors[root].slot, nbytes) for root, nbytes in plan.output_bytes.items())
 
 
 def likely_bytes(shape: Shape, element_type: ElementType) -> int:

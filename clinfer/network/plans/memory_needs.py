@@ -60,10 +60,10 @@ class NeedsTable:
         """Let `found` be what they come to, once all nodes gave their numbers."""
         self.found[:] = array("q", [need.of(numbers) for need in self._needs])
 
-    def told(self) -> tuple[SlotBytes, tuple[tuple[int, int], ...]]:
-        """Of slots and of outputs: (number, bytes) of each."""
+    def told(self) -> tuple[SlotBytes, dict[int, int]]:
+        """The bytes of slots, and of outputs by number."""
         found, count = self.found, len(self._slots)
-        return SlotBytes(self._slots, found[:count]), tuple(zip(self._outputs, found[count:], strict=True))
+        return SlotBytes(self._slots, found[:count]), dict(zip(self._outputs, found[count:], strict=True))
 
 
 def needs_of(program: Program, nodes: Iterable[int],

@@ -3,12 +3,14 @@ identities."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from operator import itemgetter
 
 Names = tuple[int | str, ...]
 """Numbers that never change, and names of those that may."""
 Get = Callable[[Sequence[int]], tuple[int, ...]]
+GetRows = Callable[[Sequence[int]], Iterable[tuple[int, ...]]]
 
 
 class Places:
@@ -50,3 +52,13 @@ def getter_of(places: tuple[int, ...]) -> Get:
         only = places[0]
         return lambda numbers: (numbers[only],)
     return itemgetter(*places)
+
+
+def getter_of_rows(rows: Sequence[tuple[int, ...]]) -> GetRows:
+    """What takes the numbers at several rows of places out of a row."""
+    lengths, get = {*map(len, rows)}, getter_of(tuple(chain.from_iterable(rows)))
+    if len(lengths) == 1 and 0 not in lengths:
+        length = lengths.pop()
+        return lambda numbers: zip(*[iter(get(numbers))] * length, strict=True)
+    getters = [*map(getter_of, rows)]
+    return lambda numbers: [get_one(numbers) for get_one in getters]

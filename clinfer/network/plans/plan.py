@@ -102,7 +102,7 @@ class Plan:
     shapes: Mapping[int, StaticShape]
     values: Mapping[int, np.ndarray]
     slot_bytes: SlotBytes
-    output_bytes: tuple[tuple[int, int], ...]
+    output_bytes: Mapping[int, int]
     planned: tuple[int, ...] = ()
     waits: tuple[tuple[int, ...], ...] = ()
     aliases: tuple[TensorAlias, ...] = ()

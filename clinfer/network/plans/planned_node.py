@@ -26,8 +26,8 @@ _Make = Callable[[Numbers, Arrays], OtherStep]
 
 
 class PlannedNode:
-    """A node of a segment: as its `tapes` are asked, how `shapes` and `values` of its outputs follow from the numbers,
-    and the steps `before` and `behind` its launches."""
+    """A node of a segment: as its `tapes` are asked, where the sizes of its outputs, `shapes`, stand among the numbers,
+    how their `values` follow from these, and the steps `before` and `behind` its launches."""
 
     __slots__ = ("_function", "_made", "arrays_made", "before", "behind", "shapes", "tapes", "values")
 
@@ -47,7 +47,7 @@ class PlannedNode:
         made = node.outputs if function is not None else ()
         self.arrays_made = [places.place(spelled) for tensor in made
                             if isinstance(spelled := described.values.get(tensor), str)]
-        self.shapes = [(tensor, places.getter(described.sizes[tensor])) for tensor in made]
+        self.shapes = [(tensor, places.places(described.sizes[tensor])) for tensor in made]
         self.values = [(tensor, _array(program, tensor, described, places, constant)) for tensor in made
                        if tensor in described.values]
         self.before: list[_Make] = [partial(_uploaded, tensor, program.tensors[tensor].layout, array)

@@ -219,5 +219,5 @@ class _Draft:
         known_shapes, known_values = self._given
         return Plan(tuple(self.steps), {t: s for t, s in self.shapes.items() if t not in known_shapes},
                     {t: v for t, v in self.values.items() if t not in known_values},
-                    SlotBytes.of(self._slots), tuple(self._outputs.items()),
+                    SlotBytes.of(self._slots), self._outputs,
                     aliases=tuple(self._aliases.values()))

@@ -2,40 +2,56 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from clinfer.base.shape import StaticShape
 from clinfer.network.plans.memory_needs import NeedsTable
-from clinfer.network.plans.numbers import Get, getter_of
+from clinfer.network.plans.numbers import GetRows, getter_of, getter_of_rows
 from clinfer.network.plans.packed_steps import PackedSteps
 from clinfer.network.plans.plan import OtherStep, Plan, TensorAlias
 from clinfer.network.plans.planned_node import Arrays, PlannedNode
 from clinfer.network.plans.tape_runner import TapeRunner
 
 
+class ShapePlaces(dict[int, tuple[int, ...]]):
+    """Where the sizes of tensors stand among the numbers of a plan."""
+
+    def __init__(self, places: Iterable[tuple[int, tuple[int, ...]]]) -> None:
+        super().__init__(places)
+        self._getters: dict[tuple[int, ...], tuple[tuple[int, ...], GetRows]] = {}
+
+    def of(self, tensors: tuple[int, ...], numbers: Sequence[int]) -> Iterable[tuple[int, StaticShape]]:
+        """The shapes of those of some tensors that are among them; the same ones are asked for again and again."""
+        found = self._getters.get(tensors)
+        if found is None:
+            own = tuple([tensor for tensor in tensors if tensor in self])
+            found = self._getters[tensors] = own, getter_of_rows([self[tensor] for tensor in own])
+        return zip(found[0], found[1](numbers), strict=True)
+
+
 @dataclass(frozen=True, eq=False)
 class PlannedShapes(Mapping[int, StaticShape]):
     """The shapes of tensors as the numbers of a plan tell, taken out of these when they are asked for, as few are."""
 
-    getters: Mapping[int, Get]
+    places: ShapePlaces
     numbers: Sequence[int]
 
     def __getitem__(self, tensor: int) -> StaticShape:
-        return self.getters[tensor](self.numbers)
+        return tuple(map(self.numbers.__getitem__, self.places[tensor]))
 
-    def of(self, tensors: Collection[int]) -> dict[int, StaticShape]:
+    def of(self, tensors: tuple[int, ...]) -> Iterable[tuple[int, StaticShape]]:
         """The shapes of those of some tensors that are among them."""
-        getters, numbers = self.getters, self.numbers
-        return {tensor: getters[tensor](numbers) for tensor in tensors if tensor in getters}
+        return self.places.of(tensors, self.numbers)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.getters)
+        return iter(self.places)
 
     def __len__(self) -> int:
-        return len(self.getters)
+        return len(self.places)
 
 
 class Present:
@@ -52,7 +68,7 @@ class Present:
         self._offsets_of = getter_of(tuple([place for _, _, place in aliases]))
         self._offsets: tuple[int, ...] = ()
         self._taken: tuple[TensorAlias, ...] = ()
-        self._shapes = {tensor: shape for node in nodes for tensor, shape in node.shapes}
+        self._shapes = ShapePlaces(chain.from_iterable(node.shapes for node in nodes))
         self._telling = [(number, node) for number, node in enumerate(nodes) if node.values or node.before]
         self._stepping = [(number, node) for number, node in enumerate(nodes) if node.before or node.behind]
         self._before: dict[int, list[OtherStep]] = {}

@@ -6,8 +6,10 @@ else than last.
 """
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Mapping
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -42,8 +44,10 @@ class SegmentPlanner:
         self.described = described = describe_nodes(program, segment, constant)
         places = Places()
         incoming = program.segments[segment]
-        self._sizes = [(tensor, tuple((axis, places.place(name)) for axis, name in enumerate(described.sizes[tensor])
-                                      if isinstance(name, str))) for tensor in incoming.incoming]
+        # They have the first places, one behind the other.
+        names = [*chain.from_iterable(described.sizes[tensor] for tensor in incoming.incoming)]
+        self._incoming, self._is_open = incoming.incoming, [isinstance(name, str) for name in names]
+        places.row([name for name in names if isinstance(name, str)])
         self._values = [(tensor, _value_places(described.values[tensor], places)) for tensor in incoming.values]
         self._nodes = nodes = [PlannedNode(program, segment, step, described, places, constant, None if (
             step.form is None) else NodeFunction(step.form, planner, wanted)) for step in described.steps]
@@ -53,6 +57,7 @@ class SegmentPlanner:
         aliases = [(aliased.moved, aliased.within, places.place(f"o{aliased.moved}"))
                    for step in described.steps for aliased in program.nodes[step.index].aliases]
         self._numbers = places.numbers()
+        self._sizes = memoryview(self._numbers)[:sum(self._is_open)]
         self._arrays: dict[int, np.ndarray] = {}
         self._runner = TapeRunner(self._numbers, [node.tapes for node in nodes], needs)
         self._present = Present(self._numbers, needs, aliases, nodes)
@@ -83,10 +88,8 @@ class SegmentPlanner:
     def _take(self, shapes: Mapping[int, StaticShape], values: Values) -> None:
         """Put in what comes in."""
         numbers = self._numbers
-        for tensor, sizes in self._sizes:
-            shape = shapes[tensor]
-            for axis, place in sizes:
-                numbers[place] = shape[axis]
+        sizes = chain.from_iterable(map(shapes.__getitem__, self._incoming))
+        self._sizes[:] = array("q", compress(sizes, self._is_open))
         for tensor, places in self._values:
             if isinstance(places, int):
                 self._put(places, values[tensor])
