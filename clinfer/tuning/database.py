@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from array import array
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, lru_cache
 from importlib import resources
-from operator import attrgetter, sub
+from operator import attrgetter
 
 from clinfer.base import knobs
 from clinfer.base.tracing import log, warn_once
@@ -182,9 +183,18 @@ class MeasuredRatio:
         known = self._by_count.get(len(sizes))
         if known is None:
             return 1.0
-        here = logarithms(sizes)
-        away, ratio = min([(sum(map(abs, map(sub, there, here))), ratio) for there, ratio in known])
+        here, found = logarithms(sizes), []
+        for there, ratio in known:
+            away = 0.0
+            for one, other in zip(there, here, strict=True):
+                away += abs(one - other)
+            found.append((away, ratio))
+        away, ratio = min(found)
         return ratio ** (1 - away / REACH) if away < REACH else 1.0
+
+    def rows(self, count: int) -> array[float]:
+        """Of the points with so many sizes the logarithms and the ratio, one behind the other, as `tape.c` has them."""
+        return array("d", [number for there, ratio in self._by_count.get(count, ()) for number in (*there, ratio)])
 
     @cached_property
     def _by_count(self) -> dict[int, list[tuple[tuple[float, ...], float]]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from clinfer.kernels.cost import _moving
@@ -21,6 +22,7 @@ from clinfer.symbolic.assembler import arithmetic_of
 from clinfer.symbolic.symbols import PURE, computed, larger, pure
 from clinfer.symbolic.tape import ARITHMETIC, GUARDS, Asked, Op, Tape, run
 from clinfer.symbolic.trace import Trace
+from clinfer.tuning.database import MeasuredRatio
 from tests.traced import function_of, numbers_in_c, tape_of
 
 INTEGERS = (0, 1, -1, 2, -2, 3, 7, -7, 63, 64, 1 << 31, -1 << 31, 1 << 53, (1 << 53) + 1, -(1 << 53) - 1,
@@ -160,6 +162,23 @@ def test_tapes_that_come_later_are_taken_over(in_c: bool, monkeypatch: pytest.Mo
     numbers[0], numbers[2] = 7, 9  # the first ones hold as well
     runner.begin()
     assert runner.next_missing() == -1 and numbers[3:5].tolist() == [14, 8] and numbers[7:].tolist() == [18, 10]
+
+
+def test_measured_times_are_the_same_on_tapes(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """To the last bit, so that both choose the same kernels, and without asking Python."""
+    monkeypatch.setattr("tests.traced._itself", _asks_nothing)
+    for count in (1, 2, 3, 5):
+        points = tuple((tuple(rng.integers(0, 5000, count).tolist()), float(rng.uniform(0.01, 100)))
+                       for _ in range(int(rng.integers(1, 40))))
+        ratio = MeasuredRatio((*points, ((7,) * (count + 1), 5.0), (points[0][0], 0.5)))
+        near = [tuple((np.array(sizes) * rng.uniform(0.5, 2, count)).astype(int).tolist()) for sizes, _ in points]
+        for sizes in (*(sizes for sizes, _ in points), *near, (0,) * count, (1,) * count, (1 << 40,) * count):
+            # A size of 0 or 1 is no symbol.
+            trace = Trace()
+            symbols = [trace.any(size) for size in sizes]
+            tape = tape_of(trace, math.floor(computed(ratio, *symbols) * float(1 << 45)))
+            assert len(tape.asked) == 1 and numbers_in_c(tape, sizes) == [math.floor(ratio(*sizes) * (1 << 45))]
+            trace.close()
 
 
 def test_pure_functions_are_the_same_on_tapes() -> None:

@@ -1,5 +1,6 @@
 /* Plans a segment by the tapes of its nodes (clinfer.symbolic.tape says what they are, and does the same in Python).
    Needs no header of Python; built if the machine that installs clinfer has a compiler. */
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,13 +30,22 @@ typedef struct {
     uint16_t op, to, one, other;
 } step;
 
-/* `gives`: the first step behind what is computed; `is_computed`: whether the registers hold all that follows from what
+/* How many times longer than estimated something takes at some sizes, which are in these registers: points of as many
+   logarithms to base 2 and the ratio there. Without sizes: another function, which C does not know. */
+typedef struct {
+    const double *points;
+    const uint32_t *sizes;
+    size_t point_count, size_count;
+} measured_ratio;
+
+/* `asked`: what is known of the functions that it asks. `gives`: the first step behind what is computed; `is_computed`: whether the registers hold all that follows from what
    was given last, so that nodes that are given the same, as layers are, need no more than what comes then. */
 typedef struct {
     const step *steps;
     const step *end;
     number *registers;
     const unsigned char *data;
+    const measured_ratio *asked;
     const step *gives;
     size_t is_computed;
 } tape;
@@ -119,6 +129,27 @@ static int rounded(double x, int up, int64_t *to) {
     const double left = x - (double)whole;
     *to = up ? whole + (left > 0) : whole - (left < 0);
     return 0;
+}
+
+enum { MOST_SIZES = 16 };
+static const double REACH = 3;
+
+/* What the nearest point tells, by doublings of sizes in all; the less, the farther it is. */
+static double ratio_at(const measured_ratio *m, const number *r) {
+    double here[MOST_SIZES], least = REACH, ratio = 1;
+    for (size_t i = 0; i < m->size_count; ++i)
+        here[i] = r[m->sizes[i]].i > 0 ? log2((double)r[m->sizes[i]].i) : -1;
+    for (const double *p = m->points; p < m->points + m->point_count * (m->size_count + 1); p += m->size_count + 1) {
+        const double told = p[m->size_count];
+        double away = 0;
+        for (size_t i = 0; i < m->size_count; ++i)
+            away += fabs(p[i] - here[i]);
+        if (away < least || (away == least && away < REACH && told < ratio)) {
+            least = away;
+            ratio = told;
+        }
+    }
+    return pow(ratio, 1 - least / REACH);
 }
 
 #define MISS_IF(condition) \
@@ -210,6 +241,10 @@ static int follow(state *s, const node *n, tape *t) {
         case LESS_F: GUARD(a->f < b->f);
         case NOT_MORE_F: GUARD(a->f <= b->f);
         case ASK:
+            if (t->asked && t->asked[now->one].size_count) {
+                to->f = ratio_at(&t->asked[now->one], r);
+                break;
+            }
             s->step = (size_t)(now - t->steps) + 1;
             s->asked = now->one;
             return ASKED;

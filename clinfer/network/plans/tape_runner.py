@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from clinfer.network.plans.in_c import TapeInC, address_of, function_in_c
+from clinfer.network.plans.in_c import TapeInC, address_of, asked_in_c, function_in_c
 from clinfer.network.plans.memory_needs import NeedsTable
 from clinfer.network.plans.node_function import MOST_TRACES
 from clinfer.network.plans.plan import Launch
@@ -223,6 +223,8 @@ class TapeRunner:
             own.registers, own.steps = address, address + len(image)
             own.end = own.data = own.steps + len(code)
             own.gives = own.steps + tape.computing * STEP_BYTES
+            own.asked, held = asked_in_c(tape)
+            self._memory.append(held)
             address = own.end + len(data)
             self._tapes[place] = tape
 
