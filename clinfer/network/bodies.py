@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clinfer.base.errors import ClinferError
-from clinfer.network.loops import Loop
+from clinfer.network.loops import Loop, deliver
 from clinfer.network.memory.buffers import Given
 from clinfer.network.memory.preallocation import Preallocation
 from clinfer.network.plans.plan import RunBody
@@ -51,10 +51,15 @@ class Bodies:
                 return self._loop(step).run(given, step.limit, targets, proceed, is_counted)
             for name, tensor in given.items():
                 network.set_input(name, tensor.memory, tensor.shape, tensor.host_value)
-            results = network.execute(proceed=proceed, is_counted=is_counted)
+            if targets is not None:
+                network.set_outputs({name: target.memory for name, target in zip(source.outputs, targets, strict=True)})
+            outputs = network.execute(proceed=proceed, is_counted=is_counted)
+            results = [Given(outputs[name].memory, outputs[name].layout.static_shape) for name in source.outputs]
+            if targets is not None:
+                deliver(network, source, results, targets)
         except ClinferError as error:
             raise error.at(node.primitive.where) from None
-        return [Given(results[name].memory, results[name].layout.static_shape) for name in source.outputs]
+        return results if targets is None else targets
 
     def release_memory(self) -> None:
         """Give back what loops keep, and the memory of the networks."""

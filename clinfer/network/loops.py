@@ -32,6 +32,17 @@ if TYPE_CHECKING:
 _LAUNCHES_AHEAD = 2048
 
 
+def deliver(network: Network, source: SourceBody, results: Sequence[Given], targets: Sequence[Given]) -> None:
+    """Write what a body gave to where it is wanted, unless it is there."""
+    for index, (name, result, target) in enumerate(zip(source.outputs, results, targets, strict=True)):
+        if (result.shape or (1,)) != (target.shape or (1,)):
+            raise ClinferError("a body gave another shape than the inputs tell", values={
+                "output": index, "known": show(target.shape), "actual": show(result.shape)})
+        if not result.memory.shares_buffer(target.memory):
+            kind = network.program.outputs[name].layout.element_type
+            network.stream.copy(result.memory, target.memory, kind.byte_size(math.prod(target.shape)))
+
+
 class Loop:
     """Runs the network of one body; the memory of its results is its own until it runs again."""
 
@@ -82,18 +93,8 @@ class Loop:
         results = [self._result(index, name, last, states) for index, name in enumerate(self._source.outputs)]
         if targets is None:
             return results
-        for index, (result, target) in enumerate(zip(results, targets, strict=True)):
-            self._deliver(index, result, target)
+        deliver(self._network, self._source, results, targets)
         return targets
-
-    def _deliver(self, index: int, result: Given, target: Given) -> None:
-        """Write an output to where it is wanted, unless it is there."""
-        if (result.shape or (1,)) != (target.shape or (1,)):
-            raise ClinferError("a loop gave another shape than its inputs tell", values={
-                "output": index, "known": show(target.shape), "actual": show(result.shape)})
-        if result.memory is not target.memory:
-            kind = self._network.program.outputs[self._source.outputs[index]].layout.element_type
-            self._network.stream.copy(result.memory, target.memory, kind.byte_size(math.prod(target.shape)))
 
     def prepare(self) -> None:
         """Have memory for likely sizes of slices, states and results."""

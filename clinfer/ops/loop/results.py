@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.schema import Natural
 from clinfer.base.shape import Shape, StaticShape
-from clinfer.symbolic.dimensions import broadcast_shapes
+from clinfer.ops.shared.result_sizes import ResultSize, lifted, shape_of_result
 from clinfer.topology import BodyResult, BodySize, Constant, Input, LoopPorts, Slicing, SourceBody
 from clinfer.topology.loop_ports import run_count
 
-ResultSize = Natural | tuple[tuple[Natural, Natural], ...]
-"""A number, or the size to which the sizes of these axes, each (input of the loop, axis), stretch."""
 Sizes = tuple[BodySize, ...]
 _CONDITION = 1
 """The input of a loop that is its condition before the first run."""
@@ -40,8 +37,8 @@ class LoopResult:
         if count == 0 and self.joined is None:
             if self.initial is None:
                 raise ClinferError("a loop that did not run once has no last result")
-            return _lifted(shapes[self.initial], len(self.sizes))
-        part = tuple([_size(size, shapes) for size in self.sizes])
+            return lifted(shapes[self.initial], len(self.sizes))
+        part = shape_of_result(self.sizes, shapes)
         if self.joined is None:
             return part
         assert count is not None
@@ -98,7 +95,7 @@ class _Finder:
         state = next((state for state, output in self._ports.carried.items() if output == name), "")
         if goes_on is None and (joining is not None or (state and not self._is_state(sizes, state))):
             return None
-        sizes = _lifted(sizes, len(declared))
+        sizes = lifted(sizes, len(declared))
         if len(sizes) != len(declared):
             return None
         return LoopResult(tuple(map(self._of_inputs, sizes)),
@@ -166,16 +163,3 @@ def _goes_on(body: SourceBody, ports: LoopPorts) -> bool | None:
     # Where the condition before the first run is that of all others, there is a run only if it is true.
     is_first = body.inputs.get(port.primitive) == _CONDITION and ports.stays(port.primitive, ports.condition)
     return True if isinstance(primitive, Input) and is_first else None
-
-
-def _size(size: ResultSize, shapes: tuple[StaticShape, ...]) -> Any:
-    if isinstance(size, int):
-        return size
-    # What a body takes as one element may have no axes.
-    of_axes = [(shapes[index][axis],) for index, axis in size if axis < len(shapes[index])]
-    return broadcast_shapes(((1,), *of_axes))[0]  # type: ignore[index]
-
-
-def _lifted(sizes: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
-    """OpenVINO joins results of [] and [1] to one of [1]."""
-    return sizes or (1,) * min(rank, 1)
