@@ -16,8 +16,8 @@ def table(engine: Engine) -> StageTable:
 
 
 def _change(table: StageTable, rng: np.random.Generator, words: int) -> None:
-    places = rng.choice(len(table.image) // 4, words, replace=False)
-    np.frombuffer(table.image, np.uint32)[places] = rng.integers(1 << 32, size=words, dtype=np.uint32)
+    for place in rng.choice(len(table.image.words), words, replace=False):
+        table.image.put(4 * int(place), rng.bytes(4))
 
 
 def test_few_words_are_exchanged_and_many_written(table: StageTable, engine: Engine, rng: np.random.Generator,
@@ -34,7 +34,7 @@ def test_few_words_are_exchanged_and_many_written(table: StageTable, engine: Eng
         _change(table, rng, words)
         table.update(stream)
         assert done == [expected] * bool(expected), words
-        assert stream.read(table.memory).tobytes() == table.image
+        assert stream.read(table.memory).tobytes() == table.image.words.tobytes()
 
 
 def test_what_was_interrupted_is_written_anew(table: StageTable, engine: Engine, rng: np.random.Generator,
@@ -49,4 +49,4 @@ def test_what_was_interrupted_is_written_anew(table: StageTable, engine: Engine,
             patch.setattr(Stream, name, failing)
             table.update(stream)
         table.update(stream)
-        assert stream.read(table.memory).tobytes() == table.image
+        assert stream.read(table.memory).tobytes() == table.image.words.tobytes()

@@ -73,5 +73,5 @@ def _array(value: Elements | np.ndarray | Argument, given: tuple[Any, ...]) -> n
 
 
 def is_small(layout: Layout) -> bool:
-    """Whether a host value of this layout is handled by its elements: a few integers or truth values of known number."""
+    """Whether a host value of this layout is handled by its elements: some integers or truth values of known number."""
     return layout.is_static and layout.count <= MOST_ELEMENTS and layout.element_type.name in ("i32", "i64", "boolean")
