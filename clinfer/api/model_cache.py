@@ -28,6 +28,7 @@ from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.program.blobs.programs import made_with
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.mapped_file import MappedFile, map_file
 
 _RUN_TIME_SETTINGS = ("performance_hint", "execution_mode", "streams", "requests", "build_threads", "map_files",
                       "profiling", "specialise_after", "without_effect", "cache_dir", "encryption", "build_progress",
@@ -111,16 +112,26 @@ class ModelCache:
         return f"{name}.blob"
 
     def _load(self, name: str, source: ModelSource) -> ModelParts | None:
-        content = self._folder.map(name)
+        mapped, content = self._contents(name)
         if content is None:
             return None
         try:
             encryption = self._config.encryption
             opened = content if encryption is None else encryption.decrypted(content)
-            return load_model_parts(opened, self._engine, self._core, source.state)
+            return load_model_parts(opened, self._engine, self._core, source.state, mapped)
         except ClinferError as error:
             log(1, f"the blob {self._folder.path / name} is made anew: {error}")
             return None
+
+    def _contents(self, name: str) -> tuple[MappedFile | None, memoryview | None]:
+        """A blob's bytes, None where there is none; the file that they lie in if constants may stay there, which nobody
+        writes to: another blob comes in another file."""
+        if self._config.map_files:
+            with self._folder.file(name) as file:
+                mapped = None if file is None else map_file(file)
+            if mapped is not None:
+                return mapped, mapped.contents
+        return None, self._folder.map(name)
 
     def _store(self, name: str, parts: ModelParts, source: ModelSource) -> None:
         try:

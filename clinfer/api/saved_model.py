@@ -25,6 +25,7 @@ from clinfer.program.blobs.programs import load_program, save_program
 from clinfer.program.blobs.records import Special
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.mapped_file import MappedFile
 
 _DEFAULTS = CompileConfig()
 _NOT_SAVED = ("cache_dir", "encryption", "without_effect", "build_progress")
@@ -79,11 +80,11 @@ def save_model_parts(parts: ModelParts, also_made_with: Mapping[str, str] | None
 
 
 def load_model_parts(content: memoryview, engine: Engine, core: ov.Core,
-                     also_made_with: Mapping[str, str] | None = None) -> ModelParts:
-    """The compiled model of a blob; `core` knows the extensions whose operations run on the host. Errors: ClinferError
-    that says why the blob cannot be used."""
+                     also_made_with: Mapping[str, str] | None = None, mapped: MappedFile | None = None) -> ModelParts:
+    """The compiled model of a blob; `core` knows the extensions whose operations run on the host, `mapped`: see
+    `load_program`. Errors: ClinferError that says why the blob cannot be used."""
     program, saved = load_program(content, engine, {**_front_end(), **(also_made_with or {})},
-                                  (_host_functions(core),))
+                                  (_host_functions(core),), mapped)
     if not isinstance(saved, SavedModel):
         raise refusal("the compiled blob holds a program, but no model", {"it holds": type(saved).__name__})
     with making_sense():

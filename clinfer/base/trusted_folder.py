@@ -60,7 +60,7 @@ class TrustedFolder:
 
     def read(self, name: str, limit: int) -> bytes | None:
         """The contents of a file, None where there is none of at most `limit` bytes."""
-        with self._file(name) as file:
+        with self.file(name) as file:
             if file is None or os.fstat(file).st_size > limit:
                 return None
             _note_use(file)
@@ -69,7 +69,7 @@ class TrustedFolder:
 
     def map(self, name: str) -> memoryview | None:
         """The contents of a file mapped into memory, None where there is none."""
-        with self._file(name) as file:
+        with self.file(name) as file:
             if file is None:
                 return None
             return memoryview(mmap.mmap(file, 0, access=mmap.ACCESS_READ) if os.fstat(file).st_size else b"")
@@ -94,7 +94,7 @@ class TrustedFolder:
 
     def used(self, name: str) -> float | None:
         """When a file was last used, None where there is none."""
-        with self._file(name) as file:
+        with self.file(name) as file:
             return None if file is None else os.fstat(file).st_mtime
 
     def contents(self) -> tuple[list[KeptFile], list[str]]:
@@ -110,7 +110,8 @@ class TrustedFolder:
         return TrustedFolder(self._base, *self._parts, part)
 
     @contextmanager
-    def _file(self, name: str) -> Iterator[int | None]:
+    def file(self, name: str) -> Iterator[int | None]:
+        """A file, open for reading until the block ends; None where there is none."""
         file = None
         try:
             with self._opened() as place:

@@ -30,6 +30,7 @@ from clinfer.program.constants import ConstantData
 from clinfer.program.program import Program
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.mapped_file import MappedFile
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 from clinfer.topology import Topology
@@ -64,15 +65,16 @@ def save_program(program: Program, extra: object, also_made_with: Mapping[str, s
 
 
 def load_program(content: memoryview, engine: Engine, also_made_with: Mapping[str, str],
-                 specials: Sequence[Special] = ()) -> tuple[Program, Any]:
+                 specials: Sequence[Special] = (), mapped: MappedFile | None = None) -> tuple[Program, Any]:
     """The program of a blob, ready on the device, and what was saved with it.
 
-    `content` may be released afterwards. Errors: ClinferError that says why the blob cannot be used.
+    `content` may be released afterwards. `mapped`: the file in which it lies, if constants may stay there. Errors:
+    ClinferError that says why the blob cannot be used.
     """
     opened = Opened(content)
     opened.check_made_with({**made_with(engine), **also_made_with})
     stream = engine.create_stream()
-    reader = Reader((*_specials(engine, stream), *specials), opened.section("data"))
+    reader = Reader((*_specials(engine, stream, mapped), *specials), opened.section("data"))
     try:
         loaded = reader.read(opened.section("records"))
     finally:
@@ -116,13 +118,16 @@ def _check_kernels(program: Program) -> None:
             raise refusal("the compiled blob lacks a kernel", {"kernel": kernel_id}) from None
 
 
-def _specials(engine: Engine, stream: Stream) -> tuple[Special, ...]:
-    """`stream` reads constants (blocking) and writes them (the caller finishes it)."""
+def _specials(engine: Engine, stream: Stream, mapped: MappedFile | None = None) -> tuple[Special, ...]:
+    """`stream` reads constants (blocking) and writes them (the caller finishes it), unless they lie in `mapped`."""
     kernels = LoadedKernels(kernel_cache_of(engine))
 
     def write(layout: Layout | None, raw: memoryview) -> Memory:
         if layout is not None and len(raw) != layout.byte_size:
             raise ValueError(f"{len(raw)} bytes for a constant of {layout.byte_size}")
+        memory = mapped.memory(engine, raw, layout) if mapped else None
+        if memory is not None:
+            return memory
         memory = engine.allocate_bytes(len(raw), "constant") if layout is None else engine.allocate_memory(
             layout, what="constant")
         stream.write(memory, np.frombuffer(raw, np.uint8))
