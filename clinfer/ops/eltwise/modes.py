@@ -80,6 +80,20 @@ def whole_number(value: float, dtype: np.dtype, rounds_up: bool) -> int:
     return min(max(math.ceil(value) if rounds_up else math.floor(value), limits[0]), limits[1])
 
 
+def _at_least(a: str, bound: str) -> str:
+    """The larger of two; a where that is not a number, unlike fmax."""
+    return f"({a} < {bound} ? {bound} : {a})"
+
+
+def _at_most(a: str, bound: str) -> str:
+    """The smaller of two; a where that is not a number, unlike fmin."""
+    return f"({a} > {bound} ? {bound} : {a})"
+
+
+def _within(a: str, low: str, high: str) -> str:
+    return _at_most(_at_least(a, low), high)
+
+
 def _polynomial(t: str, *factors: float) -> str:
     """factors[0] * t + factors[1] * t^2 + ... by Horner's rule."""
     text = "(T)(0)"
@@ -130,8 +144,8 @@ ARITHMETIC = {
     "Multiply": Mode("a * b", "a * b", evaluate=np.multiply),
     "Divide": Mode("QUOTIENT(a, b)", "(P0 ? FLOOR_DIVIDE(a, b) : DIVIDE(a, b))", int_singly=True,
                    parameters=("m_pythondiv",), defaults=(1,), evaluate=divide),
-    "Maximum": Mode("fmax(a, b)", "max(a, b)", evaluate=np.maximum),
-    "Minimum": Mode("fmin(a, b)", "min(a, b)", evaluate=np.minimum),
+    "Maximum": Mode(f"(a != a ? a : {_at_least('b', 'a')})", "max(a, b)", evaluate=np.maximum),
+    "Minimum": Mode(f"(a != a ? a : {_at_most('b', 'a')})", "min(a, b)", evaluate=np.minimum),
     "Power": Mode("POWER(a, b)", "INTEGER_POWER(a, b)", int_singly=True, evaluate=power),
     "Mod": Mode("fmod(a, b)", "(a - DIVIDE(a, b) * b)", int_singly=True, evaluate=remainder(np.fmod)),
     "FloorMod": Mode("(sign(fmod(a, b)) * b < (T)(0) ? fmod(a, b) + b : fmod(a, b))", "(a - FLOOR_DIVIDE(a, b) * b)",
@@ -169,15 +183,15 @@ BITWISE = {
 }
 
 ACTIVATIONS = {
-    "Relu": Mode("fmax(a, (T)(0))", "max(a, (T)(0))", evaluate=lambda a: np.maximum(a, 0)),
+    "Relu": Mode(_at_least("a", "(T)(0)"), "max(a, (T)(0))", evaluate=lambda a: np.maximum(a, 0)),
     "Sigmoid": Mode("(T)(1) / ((T)(1) + exp(-a))"),
     "HSwish": Mode("a * fmin(fmax(a + (T)(3), (T)(0)), (T)(6)) / (T)(6)"),
-    "HSigmoid": Mode("fmin(fmax(a + (T)(3), (T)(0)), (T)(6)) / (T)(6)"),
-    "HardSigmoid": Mode("fmin(fmax(a * (T)(P0) + (T)(P1), (T)(0)), (T)(1))", parameter_inputs=2),
+    "HSigmoid": Mode(f"{_within('(a + (T)(3))', '(T)(0)', '(T)(6)')} / (T)(6)"),
+    "HardSigmoid": Mode(_within("(a * (T)(P0) + (T)(P1))", "(T)(0)", "(T)(1)"), parameter_inputs=2),
     "Swish": Mode("a / ((T)(1) + exp(-a * (T)(P0)))", parameter_inputs=1, defaults=(1.0,)),
     "Gelu": Mode(_gelu(f"fmax(a, (T)(0)) - {_TAKEN_BY_GELU}"), parameters=("approximation_mode",),
                  on_half=_gelu(_GELU_OF_HALVES)),
-    "Clamp": Mode("fmin(fmax(a, (T)(P0)), (T)(P1))", "min(max(a, (T)(P0)), (T)(P1))", parameters=("min", "max"),
+    "Clamp": Mode(_within("a", "(T)(P0)", "(T)(P1)"), "min(max(a, (T)(P0)), (T)(P1))", parameters=("min", "max"),
                   evaluate=np.clip),
     "Elu": Mode("(a < (T)(0) ? (T)(P0) * expm1(a) : a)", parameters=("alpha",)),
     "Selu": Mode("(T)(P1) * (a < (T)(0) ? (T)(P0) * expm1(a) : a)", parameter_inputs=2),
@@ -192,8 +206,8 @@ ACTIVATIONS = {
     "Floor": Mode("floor(a)", "a", evaluate=np.floor),
     "Ceiling": Mode("ceil(a)", "a", evaluate=np.ceil),
     "Round": Mode("((int)P0 ? round(a) : rint(a))", "a", parameters=("mode",), evaluate=_round),
-    "Sign": Mode("sign(a)", "((a > (T)(0) ? (T)(1) : (T)(0)) - (a < (T)(0) ? (T)(1) : (T)(0)))",
-                 evaluate=np.sign),
+    "Sign": Mode("(a > (T)(0) ? (T)(1) : a < (T)(0) ? (T)(-1) : a)",
+                 "((a > (T)(0) ? (T)(1) : (T)(0)) - (a < (T)(0) ? (T)(1) : (T)(0)))", evaluate=np.sign),
     "Erf": Mode("erf(a)"),
     "ErfInv": Mode(_ERF_INVERSE),
     "Tanh": Mode("tanh(a)"), "Sin": Mode("sin(a)"), "Cos": Mode("cos(a)"), "Tan": Mode("tan(a)"),
