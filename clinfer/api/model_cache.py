@@ -14,6 +14,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -85,18 +86,29 @@ class ModelCache:
         """A model by its contents; None if OpenVINO cannot write it down, or there is nowhere to keep it."""
         if not self._is_usable:
             return None
-        with tempfile.TemporaryDirectory(dir=self._folder.path) as scratch:
-            graph, weights = Path(scratch) / "model.xml", Path(scratch) / "model.bin"
-            try:
-                ov.serialize(model, graph, weights)
-            except RuntimeError as error:
-                log(1, f"the model is not cached, because OpenVINO cannot write it down: {error}")
-                return None
-            text = graph.read_bytes()
-            digest = hashlib.sha256(text if self._names_count() else _NUMBERED_NAME.sub(rb'\1="\2"', text))
-            if weights.exists() and weights.stat().st_size:
-                digest.update(blob_contents(weights))
-            return ModelSource(digest.hexdigest())
+        try:
+            with self._scratch() as folder:
+                return ModelSource(self._digest(model, Path(folder)))
+        except (OSError, RuntimeError) as error:
+            log(1, f"the model is not cached, because it cannot be written down: {error}")
+            return None
+
+    def _scratch(self) -> tempfile.TemporaryDirectory[str]:
+        """A folder for the files of a model: where blobs are, which has room for them, or elsewhere, where a folder of
+        blobs that were made before can only be read."""
+        with suppress(OSError):
+            return tempfile.TemporaryDirectory(dir=self._folder.path)
+        return tempfile.TemporaryDirectory()
+
+    def _digest(self, model: ov.Model, folder: Path) -> str:
+        """Of all that a model is, written to a folder by OpenVINO. Errors: OSError, and RuntimeError if it cannot."""
+        graph, weights = folder / "model.xml", folder / "model.bin"
+        ov.serialize(model, graph, weights)
+        text = graph.read_bytes()
+        digest = hashlib.sha256(text if self._names_count() else _NUMBERED_NAME.sub(rb'\1="\2"', text))
+        if weights.exists() and weights.stat().st_size:
+            digest.update(blob_contents(weights))
+        return digest.hexdigest()
 
     def _names_count(self) -> bool:
         """Whether names decide what is compiled. They do not otherwise, and OpenVINO numbers nodes that were

@@ -283,28 +283,6 @@ def test_a_folder_that_cannot_be_made(device: DeviceInfo, saved: Path, tmp_path:
         compile_in(tmp_path / "file" / "below", saved, device)
 
 
-def test_a_full_disk_costs_only_the_cache(device: DeviceInfo, folder: Path, saved: Path, x: np.ndarray,
-                                          monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: object, **places: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", refuse)
-    compiled = compile_in(folder, saved, device)
-    assert not is_loaded(compiled) and not blobs(folder)
-    np.testing.assert_allclose(compiled(x)[0], x * 2, rtol=1e-6)
-
-
-def test_what_cannot_be_written_down_costs_only_the_cache(device: DeviceInfo, folder: Path, saved: Path, x: np.ndarray,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: object) -> None:
-        raise ClinferError("this cannot be part of a compiled blob")
-
-    monkeypatch.setattr("clinfer.api.model_cache.save_model_parts", refuse)
-    compiled = compile_in(folder, saved, device)
-    assert not is_loaded(compiled) and not blobs(folder)
-    np.testing.assert_allclose(compiled(x)[0], x * 2, rtol=1e-6)
-
-
 @pytest.mark.parametrize(("variable", "value"), [("CLINFER_CACHE", "0"), ("CLINFER_DUMP", "dump"),
                                                  ("CLINFER_DEBUG", "3")])
 def test_knobs_that_want_a_model_compiled(device: DeviceInfo, folder: Path, saved: Path, tmp_path: Path,
