@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 import struct
+from array import array
 
 import numpy as np
 import pytest
 
-from clinfer.runtime import staged_launches
+from clinfer.runtime import launches, staged_launches
 from clinfer.runtime.device_addresses import DeviceAddresses
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.launches import PLANNED, SIZE_CODE, KernelTable, Launches, PlannedLaunches, WorkSize
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.ptx_megakernel import stage_header, turn_header
 from clinfer.runtime.stage_table import StageTable
@@ -136,6 +137,44 @@ def test_only_what_changed_is_looked_at(chain: Chain, engine: Engine, rng: np.ra
     chain.kernels[1].set_buffer(0, other)
     chain.check(stream, rng)
     assert asked == [other, other]
+
+
+@pytest.mark.parametrize("in_c", [True, False])
+def test_argument_blocks_are_written_to_the_table(chain: Chain, engine: Engine, rng: np.random.Generator,
+                                                  monkeypatch: pytest.MonkeyPatch, in_c: bool) -> None:
+    """By the loop in C and by Python's, whether few of them change or all, and where stages change places."""
+    if not in_c:
+        monkeypatch.setattr(launches, "_exchange_in_c", lambda: None)
+    stream, kernels, other = engine.create_stream(), KernelTable(), engine.allocate_bytes(4 * 3 * 5000, "numbers")
+    for kernel in chain.kernels:
+        kernels.add(kernel, 2, 4)
+
+    def go(wide: int, shorter: int = -1) -> None:
+        """Be that wide; of one stage fewer work-groups run than it needs, with another number."""
+        chain.wide = wide
+        works = [WorkSize((wide, 3)) if kernel.entry == "open" else WorkSize((-(-3 * wide // 64) * 64,), (64,))
+                 for kernel in chain.kernels]
+        blocks = [wide if kernel.entry == "open" else 3 * wide for kernel in chain.kernels]
+        if shorter >= 0:
+            works[shorter], blocks[shorter] = WorkSize((64,), (64,)), int(rng.integers(1, 99))
+        records = [PLANNED.pack(number, 4 * number, 4, work) for number, work in enumerate(works)]
+        chain.launches.become(PlannedLaunches(array(SIZE_CODE, b"".join(records)),
+                                              np.array(blocks, np.int32).tobytes()), 0, kernels)
+
+    chain.launches = Launches(len(chain.kernels))
+    go(300)
+    chain.join(stream, rng)
+    for wide, shorter in [(300, 1), (300, 3), (300, -1), (301, -1), (301, 5), (4000, -1), (4000, 1), (128, 3)]:
+        go(wide, shorter)
+        for _ in range(2):
+            chain.run(stream, np.zeros(3 * wide, np.int32))
+        _check_table(chain, stream)
+        chain.go_by(other)
+        go(wide)
+        for _ in range(2):
+            chain.check(stream, rng)
+        _check_table(chain, stream)
+        chain.bind()
 
 
 def test_launches_of_several_chains_wait_for_their_own(engine: Engine, rng: np.random.Generator,
