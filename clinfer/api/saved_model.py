@@ -12,6 +12,7 @@ from typing import Any
 
 from clinfer.api.config import CompileConfig
 from clinfer.api.ports import Ports, make_input, make_output, source_of
+from clinfer.api.property_values import MAX_STREAMS
 from clinfer.base import knobs
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, WrongTypeError
@@ -210,4 +211,7 @@ def _config(saved: Mapping[str, object]) -> CompileConfig:
             raise TypeError(f"{name} is {type(value).__name__}, not {kind.__name__}")
         if isinstance(value, int) and value < 0:
             raise ValueError(f"{name} is {value}")
-    return CompileConfig(**values)
+    config = CompileConfig(**values)
+    if config.streams > MAX_STREAMS:
+        raise ValueError(f"there are {config.streams} streams")
+    return config

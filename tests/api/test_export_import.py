@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import clinfer.api.compiling
+from clinfer.api import saved_model
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
 from clinfer.base import version
@@ -179,6 +180,16 @@ def test_settings_that_needed_compiling(core: Core, device: DeviceInfo, blob: by
         core.import_model(blob, device.name, config)
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("streams", [65, 1 << 40])
+def test_more_streams_than_there_may_be(core: Core, device: DeviceInfo, one: CompiledModel, streams: int,
+                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a blob, whose settings nobody has read."""
+    true_settings = saved_model._saved_config
+    monkeypatch.setattr(saved_model, "_saved_config", lambda config: {**true_settings(config), "streams": streams})
+    with pytest.raises(ClinferError, match=f"there are {streams} streams"):
+        core.import_model(exported(one).getvalue(), device.name)
 
 
 @pytest.mark.parametrize(("source", "words"), [
