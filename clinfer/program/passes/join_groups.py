@@ -20,8 +20,8 @@ from clinfer.topology import Port
 
 def join_groups(graph: Graph, context: BuildContext) -> None:
     """Where a CPU convolves groups with constant weights, the fewest groups whose channels fill blocks together become
-    one, between whose parts the weights are 0. The last groups, where too few are left, are a convolution of their
-    own."""
+    one, between whose parts the weights are 0, floats or compressed ones. The last groups, where too few are left, are
+    a convolution of their own."""
     if context.engine.capabilities.device_type != "CPU":
         return
     for node in graph:
@@ -34,10 +34,9 @@ def _is_joinable(graph: Graph, context: BuildContext, node: Node) -> bool:
     if any(port.primitive not in graph.constants for port in node.inputs[1:]) or primitive.output_padding \
             or primitive.fused_ops or context.options.forced(node.id) != ANYTHING:
         return False
-    layout = graph.layout(node.inputs[1])
-    number, outputs, inputs, *_ = layout.static_shape
+    number, outputs, inputs, *_ = graph.layout(node.inputs[1]).static_shape
     is_narrow = inputs == outputs and inputs in NARROW_GROUPS
-    return layout.element_type.is_float and number > 1 and not is_narrow and _joined(outputs, inputs) > 1
+    return graph.element_type(node.inputs[0]).is_float and number > 1 and not is_narrow and _joined(outputs, inputs) > 1
 
 
 def _joined(outputs: int, inputs: int) -> int:
