@@ -1,7 +1,9 @@
 """How many bytes of each type of memory an engine holds, and the limits checked before it takes more."""
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Callable
 
 from clinfer.base.errors import OutOfMemoryError
 from clinfer.base.tracing import log
@@ -20,7 +22,10 @@ class Share:
         """Count them no more; again is harmless."""
         self._ledger._give_back(self)
 
-    __del__ = give_back
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At the interpreter's end modules lose what this would call.
+        if not is_finalizing():
+            self.give_back()
 
 
 class MemoryLedger:

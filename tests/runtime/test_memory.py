@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -141,3 +144,20 @@ def test_a_part_keeps_the_whole(engine: Engine) -> None:
     assert part.is_released and own.ledger.current == 2 * unit, "the whole is not the part's to free"
     del part
     assert own.ledger.current == 0
+
+
+LATE = """
+import sys, tempfile
+from clinfer.runtime.device import find_device
+from clinfer.runtime.engine import Engine
+
+memory = Engine(find_device(sys.argv[1])).allocate_bytes(4096, "bytes")
+tempfile.last_user = lambda: memory
+"""
+
+
+def test_memory_that_outlives_its_modules(engine: Engine) -> None:
+    """At the interpreter's end, kept by a module that goes behind those that memory needs to be let go of."""
+    ended = subprocess.run([sys.executable, "-c", LATE, engine.device.name], check=True, timeout=120,
+                           capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert "Exception ignored" not in ended.stderr
