@@ -47,6 +47,7 @@ typedef struct {
 } argument_block;
 
 enum { LEFT_TO_PYTHON = 1 };
+
 /* The first status that is not 0, with the number of the launch that gave it in *failed; else 0. */
 EXPORT int clinfer_launch_each(enqueue_function enqueue, void *queue, const launch *launches, size_t count,
                                size_t *failed) {

@@ -160,7 +160,7 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
         """Be as many of the planned launches, from a first one on, with their argument blocks set; those given before
         must have been launched."""
         count = len(self._kernels)
-        progress, resized = array(SIZE_CODE, (0, 0, 0)), bytearray(count)
+        progress, resized = array(SIZE_CODE, (0, 0, 0)), array("B", bytes(count))
         try:
             while progress[_AT] < count:
                 status = self._exchange(planned, first, kernels, progress, resized)
@@ -187,15 +187,14 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
                 self.staged.resized.update(compress(range(count), resized))
 
     def _exchange(self, planned: PlannedLaunches, first: int, kernels: KernelTable, progress: array[int],
-                  resized: bytearray) -> int:
+                  resized: array[int]) -> int:
         """Do it in C, as far as that can; see there."""
         function, set_argument = _exchange_in_c(), driver.set_kernel_arg
         if function is None or not hasattr(set_argument, "argtypes"):
             # There is no compiler, or the function is none of a library.
             return _LEFT_TO_PYTHON
         return function(set_argument, kernels.blocks, planned.address_of(first), planned.blocks, self.packed,
-                        len(resized), progress.buffer_info()[0],
-                        (ctypes.c_char * len(resized)).from_buffer(resized))
+                        len(resized), progress.buffer_info()[0], resized.buffer_info()[0])
 
     def _forget_again(self) -> None:
         self.again, self.request, self.staged = 0, None, None

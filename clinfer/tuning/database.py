@@ -185,6 +185,7 @@ class MeasuredRatio:
             return 1.0
         here, found = logarithms(sizes), []
         for there, ratio in known:
+            # One by one, as `tape.c` adds them: Python's own sum corrects what each addition rounds.
             away = 0.0
             for one, other in zip(there, here, strict=True):
                 away += abs(one - other)

@@ -27,6 +27,7 @@ class _RatioInC(ctypes.Structure):
 
 
 _MOST_SIZES = 16
+"""For which `tape.c` has room."""
 
 
 def asked_in_c(tape: Tape) -> tuple[int | None, object]:

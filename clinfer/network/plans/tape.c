@@ -38,8 +38,9 @@ typedef struct {
     size_t point_count, size_count;
 } measured_ratio;
 
-/* `asked`: what is known of the functions that it asks. `gives`: the first step behind what is computed; `is_computed`: whether the registers hold all that follows from what
-   was given last, so that nodes that are given the same, as layers are, need no more than what comes then. */
+/* `asked`: what is known of the functions that it asks. `gives`: the first step behind what is computed; `is_computed`:
+   whether the registers hold all that follows from what was given last, so that nodes that are given the same, as layers
+   are, need no more than what comes then. */
 typedef struct {
     const step *steps;
     const step *end;
@@ -131,6 +132,7 @@ static int rounded(double x, int up, int64_t *to) {
     return 0;
 }
 
+/* The same numbers as in in_c.py and in clinfer.tuning.entry. */
 enum { MOST_SIZES = 16 };
 static const double REACH = 3;
 
