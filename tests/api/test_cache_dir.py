@@ -16,51 +16,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 import clinfer.api.compiling
 import clinfer.api.core
-from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
 from clinfer.api.model_cache import identify_files
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.runtime.device import DeviceInfo, available_devices
 from tests.api.blob_models import MODELS, exported
+from tests.api.cached_models import blobs, compile_in, is_loaded, write_scaling
 from tests.api.models import F32, assert_softmax, softmax_model
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "made" / "on demand"
-
-
-@pytest.fixture
-def saved(tmp_path: Path) -> Path:
-    """An IR file of a model with weights."""
-    path = tmp_path / "model.xml"
-    write_scaling(path, 2.0)
-    return path
-
-
-def write_scaling(path: Path, factor: float) -> None:
-    """x [?,5] times a number, which is in the weights' file."""
-    x = ov.op.Parameter(ov.Type.f32, ov.PartialShape([-1, 5]))
-    x.output(0).set_names({"x"})
-    product = ov.opset13.multiply(x, ov.op.Constant(np.full((1, 5), factor, np.float32)))
-    ov.save_model(ov.Model([ov.op.Result(product.output(0))], [x], "scaling"), path, compress_to_fp16=False)
-
-
-def compile_in(folder: Path, model: Any, device: DeviceInfo, core: Core | None = None, **config: Any) -> CompiledModel:
-    return (core or Core()).compile_model(model, device.name, {**F32, "CACHE_DIR": str(folder), **config})
-
-
-def is_loaded(compiled: CompiledModel) -> bool:
-    found = compiled.get_property(ov.properties.loaded_from_cache)
-    assert isinstance(found, bool)
-    return found
-
-
-def blobs(folder: Path) -> list[Path]:
-    found = sorted(folder.iterdir())
-    assert all(path.suffix == ".blob" for path in found), f"left behind: {found}"
-    return found
 
 
 def test_the_property(core: Core, device: DeviceInfo, folder: Path) -> None:

@@ -10,21 +10,8 @@ import pytest
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime.device import DeviceInfo
+from tests.api.cached_models import blobs, compile_in, is_loaded
 from tests.api.models import softmax_model
-from tests.api.test_cache_dir import blobs, compile_in, is_loaded, write_scaling
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "made" / "on demand"
-
-
-@pytest.fixture
-def saved(tmp_path: Path) -> Path:
-    """An IR file of a model with weights."""
-    path = tmp_path / "model.xml"
-    write_scaling(path, 2.0)
-    return path
 
 
 def test_a_full_disk_costs_only_the_cache(device: DeviceInfo, folder: Path, saved: Path, x: np.ndarray,

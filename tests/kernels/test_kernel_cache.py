@@ -152,6 +152,16 @@ def test_a_kernel_that_does_not_build_is_named(engine: Engine, codes: list[Stage
     cache.prepare([codes[1]])
 
 
+def test_kernels_that_cannot_share_a_program_are_told_of(engine: Engine, codes: list[StageCode],
+                                                         monkeypatch: pytest.MonkeyPatch,
+                                                         capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("CLINFER_DEBUG", "1")
+    both = [replace(code, body=f"typedef struct {{ int {field}; }} pair;\n{code.body}")
+            for code, field in zip(codes, ("one", "other"), strict=True)]
+    assert KernelCache(engine).prepare(both).keys() == {code.kernel_id for code in codes}
+    assert "kernels that can be built were refused together" in "".join(capfd.readouterr())
+
+
 def test_sources_are_dumped(engine: Engine, codes: list[StageCode], tmp_path: Path,
                             monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLINFER_DUMP", str(tmp_path / "dump"))

@@ -1,9 +1,7 @@
 """Memory over a mapped file: what it holds, and how long the mapping stays."""
 from __future__ import annotations
 
-import gc
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +15,10 @@ from clinfer.runtime import mapped_file
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.mapped_file import ALIGNMENT, MappedFile, map_file
 from clinfer.runtime.stream import Stream
+from tests.mapped import is_mapped, needs_maps, stays_mapped
 
 COUNT = 1 << 18
 SHIFT = 4 * ALIGNMENT
-_MAPS = Path("/proc/self/maps")
 
 
 @pytest.fixture
@@ -47,12 +45,7 @@ def mapped(path: Path) -> MappedFile:
     return found
 
 
-def is_mapped(path: Path) -> bool:
-    gc.collect()
-    return str(path) in _MAPS.read_text()
-
-
-@pytest.mark.skipif(not _MAPS.exists(), reason="the system does not tell what is mapped")
+@needs_maps
 def test_the_mapping_goes_with_the_last_that_uses_it(engine_in_place: Engine, stream: Stream,
                                                      numbers: tuple[Path, np.ndarray]) -> None:
     path, values = numbers
@@ -68,10 +61,10 @@ def test_the_mapping_goes_with_the_last_that_uses_it(engine_in_place: Engine, st
     assert np.array_equal(stream.read(memory).view(np.float32), values)
     del memory
     stream.finish()
-    assert not is_mapped(path)
+    assert not stays_mapped(path)
 
 
-@pytest.mark.skipif(not _MAPS.exists(), reason="the system does not tell what is mapped")
+@needs_maps
 def test_commands_under_way_keep_the_mapping(engine_in_place: Engine, numbers: tuple[Path, np.ndarray]) -> None:
     """As those of an inference into remote memory, whose model is let go of meanwhile."""
     path, values = numbers
@@ -88,10 +81,7 @@ def test_commands_under_way_keep_the_mapping(engine_in_place: Engine, numbers: t
     queue.finish()
     assert np.array_equal(engine.create_stream().read(target).view(np.float32), values)
     del begin
-    end = time.monotonic() + 20
-    while is_mapped(path) and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not is_mapped(path)
+    assert not stays_mapped(path)
 
 
 def test_what_lies_elsewhere_or_askew_is_no_memory(engine_in_place: Engine, numbers: tuple[Path, np.ndarray]) -> None:
