@@ -103,15 +103,13 @@ def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:
     teams = tuple(_teams(body, items, room) for body in bodies)
     pool = rounded(max(_VECTOR, *((count - 1) * _pitch(body) + body.kernel.local_bytes
                                    for body, count in zip(bodies, teams, strict=True))), _VECTOR)
-    choices = "\n".join(f"\tsetp.eq.u32 %mk_p, %mk_body, {number};\n\t@%mk_p bra $MK_BODY_{number};"
-                        for number in range(len(bodies)))
     text = _FRAME.format(
         numbers=_tables(bodies),
         header=max((body.kernel.header for body in bodies), key=lambda header: "sm_90a" in header), entry=ENTRY,
         registers=min(_MOST_REGISTERS, _REGISTERS // items // 8 * 8), items=items, bytes=pool + 2 * stage_bytes,
         tables=pool, stage_bytes=stage_bytes, vectors=stage_bytes // _VECTOR, header_bytes=STAGE.size,
         first_at=_FIRST_AT, meets_at=_MEETS_AT, before=_BEFORE, wait=_wait("FRAME", "%mk_tid", "0"),
-        choices=choices, stages="".join(
+        choices=_choice(0, len(bodies)), stages="".join(
             _stage(number, body, count) for number, (body, count) in enumerate(zip(bodies, teams, strict=True))))
     return Megakernel(text, tuple(bodies), items, stage_bytes)
 
@@ -210,9 +208,7 @@ $MK_AWAIT:
 {wait}$MK_CHOOSE:
 	cvt.u64.u32 %mk_arguments, %mk_place;
 	add.u64 %mk_arguments, %mk_arguments, {header_bytes};
-{choices}
-	trap;
-{stages}
+{choices}{stages}
 $MK_BEHIND:
 	cp.async.wait_all;
 	barrier.cta.sync 0;
@@ -274,13 +270,9 @@ def _stage(number: int, body: Body, teams: int) -> str:
 $MK_BODY_{number}:
 	setp.ge.u32 %mk_p, %mk_tid, {teams * body.items};
 	@%mk_p bra $MK_BEHIND;
-	div.u32 %mk_team, %mk_tid, {body.items};
-	mul.lo.u32 %mk_t, %mk_team, {body.items};
-	sub.u32 %mk_item, %mk_tid, %mk_t;
-	rem.u32 %mk_ix, %mk_item, {body.local[0]};
-	div.u32 %mk_t, %mk_item, {body.local[0]};
-	rem.u32 %mk_iy, %mk_t, {body.local[1]};
-	div.u32 %mk_iz, %mk_t, {body.local[1]};
+{_divide("%mk_tid", body.items, "%mk_team", "%mk_item")}\
+{_divide("%mk_item", body.local[0], "%mk_t", "%mk_ix")}\
+{_divide("%mk_t", body.local[1], "%mk_iz", "%mk_iy")}\
 	add.u32 %mk_bar, %mk_team, 1;
 	mov.u64 %mk_local, mk_memory;
 	mul.wide.u32 %mk_from, %mk_team, {_pitch(body)};
@@ -314,6 +306,24 @@ $MK_DONE_{number}:
 	barrier.cta.sync %mk_bar, {body.items};
 	bra.uni $MK_TURN_{number};
 """
+
+
+def _choice(first: int, end: int) -> str:
+    """Goes to the body of a stage, which is one of these."""
+    if end - first == 1:
+        return f"\tbra $MK_BODY_{first};\n"
+    middle = (first + end) // 2
+    return (f"\tsetp.ge.u32 %mk_p, %mk_body, {middle};\n\t@%mk_p bra $MK_FROM_{middle};\n{_choice(first, middle)}"
+            f"$MK_FROM_{middle}:\n{_choice(middle, end)}")
+
+
+def _divide(value: str, divisor: int, quotient: str, rest: str) -> str:
+    """Divides a register by a constant, which assemblers do with as many instructions as for any other number."""
+    if divisor & (divisor - 1):
+        return (f"\tdiv.u32 {quotient}, {value}, {divisor};\n\tmul.lo.u32 {rest}, {quotient}, {divisor};\n"
+                f"\tsub.u32 {rest}, {value}, {rest};\n")
+    return (f"\tshr.u32 {quotient}, {value}, {divisor.bit_length() - 1};\n"
+            f"\tand.b32 {rest}, {value}, {divisor - 1};\n")
 
 
 def _cleared(text: str) -> str:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import time
 import weakref
 
@@ -89,6 +90,27 @@ def test_a_body_asks_for_what_its_turn_has() -> None:
     assert stage_header(1, (3, 2, 5), 700) + turn_header(True, 0, 9) == STAGE.pack(1, 3, 2, 30, 700, 1, 9, 0)
     assert turn_header(True, 2, 9) == STAGE.pack(0, 0, 0, 0, 0, 3, 9, 0)[-12:]
     assert turn_header(False, 0, 9) == STAGE.pack(0, 0, 0, 0, 0, 0, 9, 0)[-12:]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 11])
+def test_a_stage_finds_its_body(count: int) -> None:
+    lines = megakernel([_body()] * count, 48 << 10).text.split("$MK_CHOOSE:")[1].split("\n")
+    labels = {line[:-1]: number for number, line in enumerate(lines) if line.startswith("$MK_FROM_")}
+    for body in range(count):
+        number, is_less = 0, False
+        while not (found := re.fullmatch(r"\tbra \$MK_BODY_(\d+);", lines[number])):
+            if compared := re.fullmatch(r"\tsetp\.ge\.u32 %mk_p, %mk_body, (\d+);", lines[number]):
+                is_less = body < int(compared[1])
+            branch = re.fullmatch(r"\t@%mk_p bra (\$MK_FROM_\d+);", lines[number])
+            number = labels[branch[1]] if branch and not is_less else number + 1
+        assert int(found[1]) == body
+
+
+def test_a_work_item_has_its_place_in_a_group() -> None:
+    """By shifts where sizes are powers of two, and by divisions where they are not."""
+    own = megakernel([_body(local=(32, 4, 1)), _body(local=(48, 2, 1))], 48 << 10).text
+    assert "shr.u32 %mk_t, %mk_item, 5;" in own and "and.b32 %mk_iy, %mk_t, 3;" in own
+    assert "div.u32 %mk_t, %mk_item, 48;" in own and "mul.lo.u32 %mk_ix, %mk_t, 48;" in own
 
 
 def test_a_body_waits_where_its_kernel_says() -> None:
