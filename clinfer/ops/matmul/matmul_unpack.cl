@@ -25,7 +25,8 @@ KERNEL(matmul_unpack)(const global INPUT1_TYPE* restrict right, WEIGHTS_PARAMETE
 #if PIECE
     uint pairs[PAIRS];
     FUNC(unpack)(pairs, *(const global uint4*)((const global uchar*)right + from * 16 / PIECE),
-                 SCALE_LOAD(scale, SCALE_GET_INDEX(GROUP_OF(first), column)), ZERO_POINT(GROUP_OF(first), column));
+                 ((const global ushort*)scale)[SCALE_GET_INDEX(GROUP_OF(first), column)] * 0x10001u,
+                 ZERO_POINT(GROUP_OF(first), column));
     #pragma unroll
     for (int i = 0; i < PIECE / 8; ++i) {
         uint4 eight = vload4(i, pairs);

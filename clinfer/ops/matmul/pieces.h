@@ -1,5 +1,5 @@
-// FUNC(unpack)(pairs, piece, scale, zero): the PIECE weights of 16 bytes as pairs of halves; of 4 bits element i goes
-// with element i + 4 of each eight, else with the next.
+// FUNC(unpack)(pairs, piece, scales, zero): the PIECE weights of 16 bytes as pairs of halves; of 4 bits element i goes
+// with element i + 4 of each eight, else with the next. `scales`: their scale, twice.
 // Compressed weights (IS_SIGNED: they may be negative) are put in the low bits of the half 1024 (of two numbers in a
 // byte, the one in the high bits stays where it is and counts sixteenfold), less their zero point and 1024, times their
 // scale, each step rounded to halves, which differences of so few bits need not be.
@@ -31,14 +31,17 @@ INLINED uint FUNC(scaled)(const uint pair, const uint zeros, const uint scales) 
 INLINED uint FUNC(scaled_high)(const uint pair, const uint zeros, const uint scales) { return pair - zeros + scales; }
 #endif
 
-INLINED void FUNC(unpack)(uint* pairs, const uint4 piece, const float scale, const float zero) {
+INLINED void FUNC(unpack)(uint* pairs, const uint4 piece, const uint scales, const float zero) {
     const uint words[4] = {piece.x, piece.y, piece.z, piece.w};
 #if PIECE == 8
     for (int i = 0; i < 4; ++i) pairs[i] = words[i];
 #else
     const float off = zero + (IS_SIGNED ? 1 << (128 / PIECE - 1) : 0);
-    const uint scales = PACK_HALVES(scale, scale), zeros = PACK_HALVES(1024 + off, 1024 + off);
-    const uint high_zeros = PACK_HALVES(64 + off, 64 + off);
+    const uint zeros = PACK_HALVES(1024 + off, 1024 + off), high_zeros = PACK_HALVES(64 + off, 64 + off);
+#if PIECE == 32
+    // Exponents, and the highest bits of signed numbers, which are flipped.
+    const uint low = IS_SIGNED ? 0x64086408 : 0x64006400, high = IS_SIGNED ? 0x64806480 : 0x64006400;
+#endif
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
 #if PIECE == 16
@@ -46,12 +49,11 @@ INLINED void FUNC(unpack)(uint* pairs, const uint4 piece, const float scale, con
         pairs[2 * i] = FUNC(scaled)(FUNC(pick_bytes)(word, 0x64646464, 0x4140), zeros, scales);
         pairs[2 * i + 1] = FUNC(scaled)(FUNC(pick_bytes)(word, 0x64646464, 0x4342), zeros, scales);
 #else
-        const uint word = words[i] ^ (IS_SIGNED ? 0x88888888 : 0);
         #pragma unroll
         for (int j = 0; j < 2; ++j) {
-            const uint two = word >> 8 * j;
-            pairs[4 * i + 2 * j] = FUNC(scaled)((two & 0x000F000F) | 0x64006400, zeros, scales);
-            pairs[4 * i + 2 * j + 1] = FUNC(scaled_high)((two & 0x00F000F0) | 0x64006400, high_zeros, scales);
+            const uint two = words[i] >> 8 * j;
+            pairs[4 * i + 2 * j] = FUNC(scaled)((two & 0x000F000F) ^ low, zeros, scales);
+            pairs[4 * i + 2 * j + 1] = FUNC(scaled_high)((two & 0x00F000F0) ^ high, high_zeros, scales);
         }
 #endif
     }
