@@ -66,3 +66,20 @@ def test_pillows_cubic_filter_is_its_own(engine: Engine, rng: np.random.Generato
     (result,) = execute(network_of(engine, topology), [data])
     rows, columns = _pillow_cubic(16, resized[0]), _pillow_cubic(15, resized[1])
     assert_close(result, np.einsum("bfyx,Yy,Xx->bfYX", data, rows, columns).astype(np.float32), 1e-5)
+
+
+@pytest.mark.parametrize("mode", ["cubic", "bicubic_pillow"])
+@pytest.mark.parametrize("kind", ["u8", "i8"])
+def test_whole_numbers_stay_within_their_type(engine: Engine, kind: str, mode: str) -> None:
+    """Cubic filters overshoot at edges, beyond what bytes hold."""
+    element_type = ElementType.of(kind)
+    least, most = np.iinfo(element_type.numpy).min, np.iinfo(element_type.numpy).max
+    topology = Topology(
+        Input("x", shape=(1, 1, 8, 8), element_type=element_type),
+        Constant("sizes", value=np.array([16, 16]), element_type=_I64),
+        Constant("axes", value=np.array([2, 3]), element_type=_I64),
+        Interpolate("resize", ("x", "sizes", "axes"), mode=mode, cube_coeff=-0.75))
+    data = np.where(np.arange(8) < 4, least, most).astype(element_type.numpy)
+    (result,) = execute(network_of(engine, topology), [np.tile(data, (1, 1, 8, 1))])
+    assert np.all(result[..., :6] == least) and np.all(result[..., -6:] == most)
+    assert np.all(np.diff(result.astype(np.int64)) >= 0)

@@ -130,7 +130,9 @@ KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0
 #elif OUTPUT0_IS_FLOAT
     OUTPUT0_COMPUTE result = weights == 0 ? 0 : total / weights;
 #else
-    OUTPUT0_COMPUTE result = (OUTPUT0_COMPUTE)(weights == 0 ? 0 : rint(QUOTIENT(total, weights)));
+    // Cubic filters leave the range of their data, and with it that of the type.
+    const float resized = weights == 0 ? 0 : QUOTIENT(total, weights);
+    OUTPUT0_COMPUTE result = CLINFER_CAT(CLINFER_CAT(convert, OUTPUT0_TYPE), sat_rte)(resized);
 #endif
     FUSED_OPS(result, at)
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
