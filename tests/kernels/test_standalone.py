@@ -39,6 +39,18 @@ def test_compiles_alone(engine: Engine, path: Path) -> None:
     assert engine.load_binary(built.binary).kernel_names == ("standalone",)
 
 
+def test_kernels_take_no_names_of_the_shared_headers() -> None:
+    """Their constants would replace macros there, such as those that fused operations use."""
+    shared = {name for path in FOLDER.glob("*.cl") if path.name not in OPERANDS for name in _DEFINED.findall(
+        path.read_text(encoding="utf-8"))}
+    taken = {f"{path.relative_to(ROOT)}: {name}" for path in (*FILES, *(ROOT / "ops").rglob("*.h"))
+             for name in _DEFINED.findall(path.read_text(encoding="utf-8")) if name in shared}
+    assert not taken, "\n".join(sorted(taken))
+
+
+_DEFINED = re.compile(r"^\s*#\s*define (\w+)", re.MULTILINE)
+
+
 def test_programs_hold_no_function_that_nothing_calls(engine: Engine) -> None:
     """Each program brings all headers: what no kernel of it uses is neither compiled nor kept on disk."""
     kernel = "kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }"

@@ -118,6 +118,23 @@ def test_kernels_apply_fused_operations(engine: Engine, source: str, kernel: str
         assert launches(network) == 1
 
 
+@pytest.mark.parametrize("kernel", ["color_convert_planar_rows", "color_convert_rows", "color_convert_ref"])
+def test_fused_operations_round_to_halves(engine: Engine, kernel: str, rng: np.random.Generator) -> None:
+    if kernel.endswith("rows") and engine.capabilities.device_type != "CPU":
+        pytest.skip("made for CPUs")
+    planes = [op.parameter(shape, ov.Type.u8) for shape in ([2, 6, 34, 1], [2, 3, 17, 2])]
+    pixels = op.convert(op.nv12_to_rgb(*planes), "f32")
+    if kernel != "color_convert_rows":
+        pixels = op.transpose(pixels, np.array([0, 3, 1, 2]))
+    halves = op.convert(op.convert(op.multiply(pixels, np.float32(0.01)), "f16"), "f32")
+    model = ov.Model([op.multiply(halves, np.float32(3))], planes, "halves")
+    topology = to_topology(model).topology
+    node, = (primitive.id for primitive in topology if isinstance(primitive, ColorConvert))
+    network = network_of(engine, topology, BuildOptions({node: ("", kernel)}))
+    check(network, CpuPlugin(model), _random_planes(rng, (2, 6, 34, 1), (2, 3, 17, 2)), 1e-3)
+    assert launches(network) == 1
+
+
 def with_epilogue(source: str, batch: int, height: int, width: int,
                   is_planar: bool = True) -> tuple[ov.Model, list[list[int]]]:
     """A conversion with element-wise operations behind it, and the shapes of the other tensors that they read: that of

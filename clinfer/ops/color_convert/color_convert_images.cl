@@ -1,12 +1,12 @@
 // One picture [1, h, w, 3] in RGB (IS_BGR: BGR) from planes that are images: brightness in one of one channel, then
 // (PLANES 2) U and V in one of two channels or (3) in one each. Texels are u8, as whole numbers or scaled to 0..1.
-// ROUNDED: results become whole numbers. One work-item computes a square of two by two pixels, which share U and V.
+// IS_WHOLE: results are whole numbers. One work-item computes a square of two by two pixels, which share U and V.
 #include "clinfer.cl"
 
 #ifndef PLANES
 #define PLANES 3
 #define IS_BGR 0
-#define ROUNDED 1
+#define IS_WHOLE 1
 #endif
 
 #include "yuv.h"

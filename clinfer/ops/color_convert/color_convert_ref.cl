@@ -1,13 +1,13 @@
 // Pictures [n, h, w, 3] in RGB (IS_BGR: BGR) from planes of brightness and colour; any layout and type. PLANES 2 or 3:
 // brightness, then U beside V or U and V; 1: all in one [n, h * 3/2, w, 1], in which (IS_NV12) U stands beside V.
-// ROUNDED: results become whole numbers. One work-item computes a square of two by two pixels, which share U and V.
+// IS_WHOLE: results are whole numbers. One work-item computes a square of two by two pixels, which share U and V.
 #include "clinfer.cl"
 
 #ifndef PLANES
 #define PLANES 3
 #define IS_NV12 0
 #define IS_BGR 0
-#define ROUNDED 1
+#define IS_WHOLE 1
 #endif
 
 #include "yuv.h"

@@ -1,6 +1,6 @@
 // Pictures [n, h, w, 3] in RGB (IS_BGR: BGR) from dense planes of u8 or floats, at least 16 pixels wide, with either
 // (PLANAR) the pixels of a channel or the channels of a pixel beside each other. PLANES and IS_NV12 as in
-// color_convert_ref.cl. ROUNDED: results become whole numbers. OUTPUT0 and what fused operations read are seen as [n,
+// color_convert_ref.cl. IS_WHOLE: results are whole numbers. OUTPUT0 and what fused operations read are seen as [n,
 // h, 3, w]; without PLANAR the latter stands still along w.
 // One work-item computes two rows, 16 columns at a time; the last 16 may begin among those before.
 #include "clinfer.cl"
@@ -9,7 +9,7 @@
 #define PLANES 3
 #define IS_NV12 0
 #define IS_BGR 0
-#define ROUNDED 1
+#define IS_WHOLE 1
 #define PLANAR 1
 #endif
 

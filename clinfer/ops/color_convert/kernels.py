@@ -57,7 +57,7 @@ class ColorConvertProblem(PartsProblem):
         """From what to what."""
         primitive = self.primitive
         return {"PLANES": len(self.inputs), "IS_NV12": primitive.source == "nv12", "IS_BGR": primitive.target == "bgr",
-                "ROUNDED": not self.inputs[0].element_type.is_float}
+                "IS_WHOLE": not self.inputs[0].element_type.is_float}
 
     @property
     def planes(self) -> tuple[Operand, ...]:

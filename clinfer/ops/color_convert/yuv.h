@@ -4,7 +4,7 @@
 #define PIXELS float
 #endif
 
-// The channels in the order of the output. ROUNDED: to the last bit what OpenVINO makes of u8, hence no fused
+// The channels in the order of the output. IS_WHOLE: to the last bit what OpenVINO makes of u8, hence no fused
 // multiply-add.
 INLINED void FUNC(convert)(PIXELS y, PIXELS u, PIXELS v, PIXELS* first, PIXELS* green, PIXELS* third) {
 #pragma OPENCL FP_CONTRACT OFF
@@ -13,7 +13,7 @@ INLINED void FUNC(convert)(PIXELS y, PIXELS u, PIXELS v, PIXELS* first, PIXELS* 
     v -= 128;
     PIXELS red = clamp(bright + 1.596f * v, 0.0f, 255.0f), blue = clamp(bright + 2.018f * u, 0.0f, 255.0f);
     *green = clamp(bright - 0.391f * u - 0.813f * v, 0.0f, 255.0f);
-#if ROUNDED
+#if IS_WHOLE
     red = rint(red);
     blue = rint(blue);
     *green = rint(*green);
