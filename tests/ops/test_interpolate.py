@@ -1,9 +1,10 @@
-"""Interpolation beside formulas of its own: antialiased linear, which the CPU plugin computes without the filter, and
-Pillow's cubic filter."""
+"""Interpolation beside others than the CPU plugin: antialiased linear, which that computes without the filter, and
+Pillow's filters."""
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from clinfer.base.element_type import ElementType
 from clinfer.ops.interpolate import Interpolate
@@ -83,3 +84,22 @@ def test_whole_numbers_stay_within_their_type(engine: Engine, kind: str, mode: s
     (result,) = execute(network_of(engine, topology), [np.tile(data, (1, 1, 8, 1))])
     assert np.all(result[..., :6] == least) and np.all(result[..., -6:] == most)
     assert np.all(np.diff(result.astype(np.int64)) >= 0)
+
+
+@pytest.mark.parametrize("resized", [(20, 31), (7, 12)])
+@pytest.mark.parametrize("axes", [(1, 2), (2, 1)])
+@pytest.mark.parametrize("mode", ["bicubic_pillow", "bilinear_pillow"])
+def test_pictures_of_bytes_are_resized_as_by_pillow(engine: Engine, rng: np.random.Generator, mode: str,
+                                                    axes: tuple[int, int], resized: tuple[int, int]) -> None:
+    """Pillow makes bytes of resized rows before it resizes columns."""
+    topology = Topology(
+        Input("x", shape=(1, 10, 18, 3), element_type=ElementType.of("u8")),
+        Constant("sizes", value=np.array([resized[axis - 1] for axis in axes]), element_type=_I64),
+        Constant("axes", value=np.array(axes), element_type=_I64),
+        Interpolate("resize", ("x", "sizes", "axes"), mode=mode, cube_coeff=-0.5))
+    data = rng.integers(0, 256, (1, 10, 18, 3), dtype=np.uint8)
+    (result,) = execute(network_of(engine, topology), [data])
+    method = Image.Resampling.BICUBIC if mode == "bicubic_pillow" else Image.Resampling.BILINEAR
+    expected = np.asarray(Image.fromarray(data[0]).resize(resized[::-1], method))
+    off = np.abs(result[0].astype(int) - expected)
+    assert off.max() <= 1 and np.mean(off != 0) < 0.05

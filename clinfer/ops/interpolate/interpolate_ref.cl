@@ -1,6 +1,7 @@
 // Resizes a tensor; any layout, rank but 0, mode and set of axes. One work-item computes one element as the
 // weighted sum over the taps of every resized axis (AXES lists them); the last work-group is not full.
 // MODE: 0 nearest, 1 linear_onnx, 2 linear, 3 cubic, 4 bilinear_pillow, 5 bicubic_pillow.
+// Of whole numbers Pillow's methods make whole numbers along the last axis before they resize the others.
 // LENGTHS are the padded sizes of the data's axes, BEGINS the pads before them, SCALES the bits of floats.
 #include "clinfer.cl"
 
@@ -78,6 +79,15 @@ float FUNC(weight_of)(index_t tap, index_t x, float scale, float narrow, index_t
 #endif
 }
 
+#if MODE && !OUTPUT0_IS_FLOAT
+// The nearest whole number that the type holds, as filters leave the range of their data; of two the even one, or the
+// larger one where Pillow decides.
+OUTPUT0_COMPUTE FUNC(whole)(float total, float weights) {
+    const float mean = weights == 0 ? 0 : QUOTIENT(total, weights);
+    return CLINFER_CAT(CLINFER_CAT(convert, OUTPUT0_TYPE), sat)(MODE >= 4 ? floor(mean + 0.5f) : rint(mean));
+}
+#endif
+
 KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int axes[] = AXES, scale_bits[] = SCALES;
     const index_t lengths[] = LENGTHS, begins[] = BEGINS;
@@ -103,6 +113,9 @@ KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0
 #else
     float total = 0, weights = 0;
 #endif
+#if MODE >= 4 && !OUTPUT0_IS_FLOAT
+    float column_total = 0, column_weights = 0;
+#endif
     for (index_t tap = 0; tap < taps; ++tap) {
         float weight = 1;
         int is_inside = 1;
@@ -119,6 +132,13 @@ KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0
 #else
         weights += weight;
         if (is_inside && weight != 0) total += weight * (float)INPUT0_LOAD(input, INPUT0_INDEX_OF(from));
+#if MODE >= 4 && !OUTPUT0_IS_FLOAT
+        if (step[AXIS_COUNT - 1] == count[AXIS_COUNT - 1] - 1) {
+            column_total += weights * FUNC(whole)(total, weights);
+            column_weights += weights;
+            total = weights = 0;
+        }
+#endif
 #endif
         for (int n = AXIS_COUNT - 1; n >= 0; --n) {
             if (++step[n] < count[n]) break;
@@ -129,10 +149,10 @@ KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0
     OUTPUT0_COMPUTE result = total;
 #elif OUTPUT0_IS_FLOAT
     OUTPUT0_COMPUTE result = weights == 0 ? 0 : total / weights;
+#elif MODE >= 4
+    OUTPUT0_COMPUTE result = FUNC(whole)(column_total, column_weights);
 #else
-    // Cubic filters leave the range of their data, and with it that of the type.
-    const float resized = weights == 0 ? 0 : QUOTIENT(total, weights);
-    OUTPUT0_COMPUTE result = CLINFER_CAT(CLINFER_CAT(convert, OUTPUT0_TYPE), sat_rte)(resized);
+    OUTPUT0_COMPUTE result = FUNC(whole)(total, weights);
 #endif
     FUSED_OPS(result, at)
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);

@@ -56,7 +56,7 @@ def _reference_constants(problem: InterpolateProblem) -> dict[str, Constant]:
         return "{" + ", ".join(pattern.format(a) for a in range(problem.inputs[0].rank)) + "}"
     return {**problem.method, "ANTIALIAS": problem.primitive.antialias,
             "CUBE_COEFF": problem.primitive.cubic_parameter, "AXIS_COUNT": len(problem.axes),
-            "AXES": "{" + ", ".join(map(str, problem.axes)) + "}", "LENGTHS": listed("ARG_LENGTH_{}"),
+            "AXES": "{" + ", ".join(map(str, sorted(problem.axes))) + "}", "LENGTHS": listed("ARG_LENGTH_{}"),
             "BEGINS": listed("ARG_BEGIN_{}"), "SCALES": listed("ARG_SCALE_{}"),
             "INPUT_SIZES": listed("INPUT0_SIZE_{}"), "OUTPUT_SIZES": listed("OUTPUT0_SIZE_{}")}
 
