@@ -14,6 +14,7 @@ import atexit
 import threading
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -66,7 +67,8 @@ def _ask_addresses(engine: Engine, launches: Sequence[Launch]) -> None:
     """Ask for them here, so that who launches need not wait."""
     addresses = DeviceAddresses(engine)
     for memory in {memory for kernel, _ in launches for memory in kernel.memories()}:
-        with _AT_WORK:
+        # It may be given back meanwhile.
+        with _AT_WORK, suppress(ClinferError):
             addresses.of(memory)
 
 

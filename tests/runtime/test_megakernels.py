@@ -287,6 +287,15 @@ def test_memory_may_be_given_back_while_it_is_used(chain: Chain, engine: Engine,
         del others
 
 
+def test_memory_that_is_given_back_while_addresses_are_asked_for_is_passed_over(chain: Chain, engine: Engine) -> None:
+    """As states of a decoder are, which grow while its launches are joined."""
+    other = engine.allocate_bytes(4 * 3 * 5000, "numbers")
+    chain.go_by(other)
+    other.release()
+    megakernels._ask_addresses(engine, chain.launches)
+    assert all(memory.cl_buffer and memory.origin[0].native.address is not None for memory in chain.memories)
+
+
 def test_another_kernel_takes_them_apart(chain: Chain, engine: Engine, rng: np.random.Generator) -> None:
     stream = engine.create_stream()
     chain.join(stream, rng)
