@@ -7,9 +7,10 @@ work-groups begin with the compute unit behind those that the stage before took.
 """
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from itertools import combinations
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 Region = tuple[int, int]
 """Bytes of the device: the first one's address, and that behind the last."""
@@ -71,17 +72,52 @@ def places_of(levels: Sequence[int], groups: Sequence[int], points: Sequence[int
     return [places[number] for number in range(len(levels))]
 
 
-def only_moved(before: Mapping[K, Region], changed: Mapping[K, Region]) -> bool:
-    """Whether launches must wait for the same ones as before, where some of their arguments lie elsewhere now: all
-    that used a region use another one instead, and neither overlaps any besides."""
-    moved: dict[Region, Region] = {}
-    for argument, region in changed.items():
-        if argument not in before or moved.setdefault(before[argument], region) != region:
-            return False
-    others = {region for argument, region in before.items() if argument not in changed}
-    return not any(_overlap(one, other) for regions in (moved, moved.values()) for one in regions for other in others
-                   ) and not any(_overlap(*pair) for regions in (moved, moved.values()) for pair in
-                                 combinations(regions, 2))
+class Regions(Generic[K]):
+    """Where arguments of launches lie."""
+
+    def __init__(self, by_argument: Mapping[K, Region]) -> None:
+        self.by_argument = by_argument
+        self._users: dict[Region, int] = dict(Counter(by_argument.values()))
+        self._alone = {*self._users}
+        """The regions that overlap no other one."""
+        self._spans: list[Region] = []
+        """All bytes of regions in order: those that overlap are one."""
+        for region in sorted(self._users):
+            begin, end = region
+            if self._spans and begin < self._spans[-1][1]:
+                last = self._spans.pop()
+                self._alone -= {region, last}
+                begin, end = last[0], max(last[1], end)
+            self._spans.append((begin, end))
+
+    def moved(self, changed: Mapping[K, Region]) -> Regions[K] | None:
+        """The same where some arguments lie elsewhere, if launches must wait for the same ones as before: all that used
+        a region use another one instead, and neither overlaps any besides. Else None."""
+        moves: dict[Region, Region] = {}
+        for argument, region in changed.items():
+            before = self.by_argument.get(argument)
+            if before is None or moves.setdefault(before, region) != region:
+                return None
+        if not self._alone >= moves.keys() or len(changed) != sum(map(self._users.__getitem__, moves)):
+            return None
+        spans = self._spans.copy()
+        for before in moves:
+            del spans[bisect_left(spans, before)]
+        for region in moves.values():
+            place = bisect_left(spans, region)
+            if any(_overlap(region, other) for other in spans[max(place - 1, 0):place + 1]):
+                return None
+            spans.insert(place, region)
+        return self._with(changed, moves, spans)
+
+    def _with(self, changed: Mapping[K, Region], moves: Mapping[Region, Region], spans: list[Region]) -> Regions[K]:
+        made = object.__new__(type(self))
+        made.by_argument = {**self.by_argument, **changed}
+        made._users, made._alone, made._spans = {**self._users}, self._alone - moves.keys(), spans
+        counts = [*map(made._users.pop, moves)]
+        made._users.update(zip(moves.values(), counts, strict=True))
+        made._alone.update(moves.values())
+        return made
 
 
 def independent(read: Sequence[Region], uses: Sequence[Collection[Use]]) -> bool:

@@ -19,7 +19,7 @@ from clinfer.runtime.memory import Memory, NativeBuffer
 from clinfer.runtime.program import Program
 from clinfer.runtime.ptx_kernel import PtxKernel
 from clinfer.runtime.ptx_megakernel import ENTRY, STAGE, Megakernel, stage_header, turn_header
-from clinfer.runtime.stage_order import Region, StagePlace, Use, independent, levels_of, only_moved, places_of
+from clinfer.runtime.stage_order import Region, Regions, StagePlace, Use, independent, levels_of, places_of
 from clinfer.runtime.stage_table import StageTable
 from clinfer.runtime.waiting import answering
 
@@ -110,7 +110,7 @@ class StagedLaunches:
         kernels = _kernels(launches, joined)
         self._parameters = {position: kernel.parameters for position, kernel in kernels.items()}
         self._read_early = {position: kernel.read_early for position, kernel in kernels.items()}
-        self._regions: dict[Argument, Region] = {}
+        self._regions = Regions[Argument]({})
         self.changed: dict[Argument, bytes | Memory | None] = {}
         self.resized = set[int]()
         self._place(launches, {position: StagePlace(position, True, 0, 0) for position in joined.stages})
@@ -176,14 +176,16 @@ class StagedLaunches:
         if 2 * len(stages) > len(launches) and not self._was_changed:
             self._was_changed = True
             return False
-        regions = self._write_arguments(stream, launches)
-        has_moved = bool(regions) and not only_moved(self._regions, regions)
-        if has_moved and self._arrange(launches, {**self._regions, **regions}):
-            self._write_arguments(stream, launches)
+        moved = self._write_arguments(stream, launches)
+        regions = self._regions.moved(moved) if moved else self._regions
+        if regions is None:
+            regions = Regions({**self._regions.by_argument, **moved})
+            if self._arrange(launches, regions.by_argument):
+                self._write_arguments(stream, launches)
         if not self._write_headers(launches):
             return False
         self._table.update(stream)
-        self._regions.update(regions)
+        self._regions = regions
         self.changed.clear()
         self.resized.clear()
         self._was_changed = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clinfer.runtime.stage_order import Region, StagePlace, Use, independent, levels_of, only_moved, places_of
+from clinfer.runtime.stage_order import Region, Regions, StagePlace, Use, independent, levels_of, places_of
 
 _BYTES, _UNITS = 60, 7
 
@@ -54,27 +54,48 @@ def test_what_is_written_nowhere_may_be_read_early() -> None:
     assert not independent([(0, 4), (13, 15)], uses) and not independent([(23, 24)], uses)
 
 
+def _overlap(one: Region, other: Region) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _only_moved(before: dict[tuple[int, int], Region], after: dict[tuple[int, int], Region]) -> bool:
+    """Whether arguments overlap, and are the same, exactly where they did and were, those that moved with none."""
+    pairs = [(one, other) for one in before for other in before if one != other]
+    moved = {argument for argument in before if before[argument] != after[argument]}
+    return all((before[one] == before[other]) == (after[one] == after[other]) and (
+        before[one] == before[other] or not {one, other} & moved or not (
+            _overlap(before[one], before[other]) or _overlap(after[one], after[other]))) for one, other in pairs)
+
+
 def test_what_only_moved_leaves_the_order_as_it_is(rng: np.random.Generator) -> None:
     moves = 0
     for _ in range(400):
         uses = [[use for use in launch if use.end > use.begin] for launch in _random_uses(rng, 6)]
         before: dict[tuple[int, int], Region] = {(number, index): use[:2] for number, launch in enumerate(uses)
                                                  for index, use in enumerate(launch)}
-        targets = {region: (at := 200 + 2 * int(rng.integers(40)), at + 3)
-                   for region in {*before.values()} if rng.random() < 0.3}
-        changed = {argument: targets[region] for argument, region in before.items()
-                   if region in targets and rng.random() < 0.9}
-        if only_moved(before, changed):
-            after = [[Use(*changed.get((number, index), use[:2]), use.is_written) for index, use in enumerate(launch)]
-                     for number, launch in enumerate(uses)]
-            assert levels_of(after) == levels_of(uses)
-            moves += bool(changed)
+        regions = Regions(before)
+        for _ in range(4):
+            before = {**regions.by_argument}
+            targets = {region: (at := 200 + 2 * int(rng.integers(40)), at + 3)
+                       for region in {*before.values()} if rng.random() < 0.3}
+            changed = {argument: targets[region] for argument, region in before.items()
+                       if region in targets and rng.random() < 0.9}
+            after, moved = {**before, **changed}, regions.moved(changed)
+            assert (moved is not None) == _only_moved(before, after)
+            if moved is None:
+                continue
+            assert moved.by_argument == after and regions.by_argument == before
+            levels = [levels_of([[Use(*where[number, index], use.is_written) for index, use in enumerate(launch)]
+                                 for number, launch in enumerate(uses)]) for where in (before, after)]
+            assert levels[0] == levels[1]
+            regions, moves = moved, moves + bool(changed)
     assert moves > 20
 
 
 def test_what_does_more_than_move() -> None:
     before = {"a": (0, 4), "b": (0, 4), "c": (4, 8), "d": (6, 9)}
-    assert only_moved(before, {}) and only_moved(before, {"a": (20, 24), "b": (20, 24)})
+    assert Regions(before).moved({}) and Regions(before).moved({"a": (20, 24), "b": (20, 24)})
+    assert Regions({"a": (0, 4), "b": (8, 12)}).moved({"a": (8, 12), "b": (0, 4)})
     for changed in ({"a": (20, 24)}, {"a": (20, 24), "b": (30, 34)}, {"a": (5, 9), "b": (5, 9)}, {"c": (30, 34)},
                     {"new": (50, 60)}, {"a": (20, 24), "b": (20, 24), "c": (22, 26), "d": (40, 43)}):
-        assert not only_moved(before, changed)
+        assert Regions(before).moved(changed) is None
