@@ -45,8 +45,8 @@ class Flight:
         return True
 
 
-Land: TypeAlias = Callable[[float, BaseException | None], None]
-"""(when it was asked for, the device's failure) -> None: what to do at the end of a flight; it may raise."""
+Land: TypeAlias = Callable[[Flight, BaseException | None], None]
+"""(the flight, the device's failure) -> None: what to do at its end; it may raise."""
 
 
 class Flights:
@@ -83,7 +83,7 @@ class Flights:
             except Exception as caught:
                 error = caught
             self._flights.clear()
-            land(flight.start, error)
+            land(flight, error)
             return True
 
     def end_if_done(self, land: Land) -> bool:

@@ -269,13 +269,16 @@ class InferRequest(RequestExecution, OneOfAKind, metaclass=Handle):
         self._flights.add(Flight(network.stream.marker(), start, remotes.tensors, is_apart))
         network.stream.flush()
 
-    def _land(self, start: float, error: BaseException | None) -> None:
+    def _land(self, flight: Flight, error: BaseException | None) -> None:
         """An inference in the user's queue is over; raises what went wrong."""
-        self._latency_ms = (time.perf_counter() - start) * 1e3
+        self._latency_ms = (time.perf_counter() - flight.start) * 1e3
         try:
             if error is not None:
                 raise error
-            self._complete()
+            if flight.is_apart:
+                self._proceed()
+            else:
+                self._complete()
         except BaseException as caught:
             self._settle(caught)
             raise

@@ -122,6 +122,8 @@ class InputSlot:
         """Use the user's tensor from now on; its contents are read at every inference."""
         if isinstance(tensor, RemoteTensor):
             self.check_remote(tensor)
+            if tensor is self._remote:
+                return
             self._tensor, self._remote, self._data, self._memory, self._room = None, tensor, None, None, None
             self._batch = None
             self._place.forget()

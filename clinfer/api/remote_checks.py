@@ -14,25 +14,29 @@ from clinfer.remote.tensors import ClImage2DTensor, RemoteTensor
 from clinfer.runtime.engine import Engine
 
 WHERE = "infer request"
+_FEW = 16
+"""Tensors that take turns are checked once each."""
 
 
 class RemoteCheck:
-    """`check_remote` for one input or output; what was found of a tensor holds as long as it is the same region of
-    memory that is there."""
+    """`check_remote` for one input or output; what was found of the last few tensors holds as long as they are the same
+    regions of memory that is there."""
 
     def __init__(self, declared: Declared, engine: Engine) -> None:
         self._declared = declared
         self._engine = engine
-        self._found: tuple[weakref.ref[RemoteTensor], Region] | None = None
+        self._found: dict[int, tuple[weakref.ref[RemoteTensor], Region]] = {}
 
     def __call__(self, tensor: RemoteTensor) -> None:
         """Raise unless kernels can work on the tensor."""
-        found = self._found
+        found = self._found.get(id(tensor))
         if (found is not None and found[0]() is tensor and found[1] is tensor.region
                 and not tensor.whole.is_released):
             return
         check_remote(tensor, self._declared, self._engine)
-        self._found = weakref.ref(tensor), tensor.region
+        if len(self._found) >= _FEW:
+            self._found.clear()
+        self._found[id(tensor)] = weakref.ref(tensor), tensor.region
 
 
 def check_remote(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:

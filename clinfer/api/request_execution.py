@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from clinfer.api.host_slots import HostOutputSlot
 from clinfer.api.input_slot import describe_given
+from clinfer.api.remotes import Remotes
 from clinfer.api.request_tensors import RequestTensors
 from clinfer.base.errors import CancelledError, ClinferError, OutOfMemoryError
-from clinfer.base.turns import Token
 from clinfer.network.memory.states import RequestStates
 from clinfer.network.network import Network
 from clinfer.network.reports.execution_log import EMPTY_PAGE
@@ -19,6 +19,7 @@ from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:
     from clinfer.api.compiled_model import CompiledModel
+    from clinfer.api.saved_model import ModelParts
     from clinfer.api.stream_pool import StreamPool
 
 _LEAVE_S = 0.3
@@ -48,27 +49,30 @@ class RequestExecution(RequestTensors):
 
     def _enqueue(self, then: Callable[[Network, CompiledModel], None]) -> None:
         """Hand the inference to a stream, and do what comes `then`, while the stream is this request's."""
-        lent, use = Token(), Use()
+        use = Use()
         pool: StreamPool | None = None
         try:
-            self._claim(use)
+            remotes = self._look()
+            self._claim(remotes, use)
             self._proceed()
-            for slot in self._inputs:
-                slot.prepare()
+            if not (remotes.are_checked and remotes.is_all):
+                for slot in self._inputs:
+                    slot.prepare()
             model = self._compiled.for_inputs(self._inputs)
             pool = model.pool
-            self._enqueue_on(pool.take(lent), model, use, then)
+            self._enqueue_on(pool.take(use), model, use, then)
         except BaseException as error:
             self._settle(error)
             raise
         finally:
-            use.is_over = lent.is_over = True
+            use.is_over = True
             if pool is not None:
                 pool.tell()
 
     def _settle(self, error: BaseException | None) -> None:
-        for slot in self._inputs:
-            slot.settle(error)
+        if self._found_remotes is None or not self._found_remotes.is_all:
+            for slot in self._inputs:
+                slot.settle(error)
 
     def _enqueue_on(self, network: Network, model: CompiledModel, use: Use,
                     then: Callable[[Network, CompiledModel], None]) -> None:
@@ -103,10 +107,7 @@ class RequestExecution(RequestTensors):
         network.start_profile()
         self._page = EMPTY_PAGE
         with self._taken_over(stream):
-            read, written = self._host_spans()
-            for name, slot in zip(parts.input_names, self._inputs, strict=True):
-                slot.upload(stream, network, name, written)
-            network.set_outputs(self._given_outputs(parts.output_names, read))
+            self._hand_over(network, parts)
             results = network.execute(proceed=self._proceed, states=self._states)
             self._page = network.page
             for name, output in zip(parts.output_names, self._outputs, strict=True):
@@ -114,6 +115,20 @@ class RequestExecution(RequestTensors):
                     output.receive(network.host_output(name))
                 else:
                     output.receive(stream, results[name])
+
+    def _hand_over(self, network: Network, parts: ModelParts) -> None:
+        """Give the network what it reads, and where it writes; remote tensors that it has are left as they are."""
+        remotes = self._remotes()
+        has_remotes = network.given is remotes.identity
+        if has_remotes and remotes.is_all:
+            return
+        network.given = None
+        read, written = self._host_spans(remotes)
+        for name, slot in zip(parts.input_names, self._inputs, strict=True):
+            slot.upload(network.stream, network, name, written)
+        if not (has_remotes and remotes.has_all_written):
+            network.set_outputs(self._given_outputs(parts.output_names, read))
+        network.given, remotes.are_checked = remotes.identity, True
 
     def _await(self, network: Network, model: CompiledModel) -> None:
         network.stream.finish()
@@ -130,14 +145,13 @@ class RequestExecution(RequestTensors):
             output.check_unchanged()
         self._proceed()
 
-    def _claim(self, use: Use) -> None:
+    def _claim(self, remotes: Remotes, use: Use) -> None:
         """Keep other inferences that run at the same time from memory that this one writes to."""
-        if self._had_remote:
-            remotes = self._remotes()
+        if remotes.tensors:
             remotes.check_apart()
             # In one queue they run one behind the other.
             if not self._compiled.shares_queue:
-                claim(use, remotes.read, remotes.written)
+                claim(use, *remotes.spans)
 
     def _proceed(self) -> None:
         if self._stop.is_set:

@@ -11,15 +11,14 @@ from clinfer.api.host_slots import AnyInputSlot, AnyOutputSlot, HostInputSlot, H
 from clinfer.api.input_slot import InputSlot
 from clinfer.api.output_slot import OutputSlot
 from clinfer.api.ports import AnyPort, PortKey, describe
+from clinfer.api.remotes import Remotes
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.turns import Token
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.memory.buffers import OfferedMemory
 from clinfer.network.plans.likely_needs import likely_bytes
-from clinfer.remote.claims import check_apart
 from clinfer.remote.host_memories import HostPlace, Span
-from clinfer.remote.lent import NOTHING_LENT, Lent, taken_over
-from clinfer.remote.region import Region
+from clinfer.remote.lent import NOTHING_LENT, taken_over
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
@@ -50,28 +49,6 @@ def _batch(tensors: Any) -> list[AnyTensor]:
         raise WrongTypeError("a batch is given as a list of tensors", where="infer request",
                              values={"given": type(tensors).__name__})
     return list(tensors)
-
-
-class Remotes:
-    """The remote tensors that a request reads, and those that it writes to. `has_all_written`: whether each of its
-    outputs is one; `is_all`: inputs, too, so that the host neither gives nor gets anything. `lends`: whether another
-    API lends some."""
-
-    def __init__(self, read: Sequence[tuple[RemoteTensor, ...]], written: Sequence[tuple[RemoteTensor, ...]]) -> None:
-        self.read = [tensor for tensors in read for tensor in tensors]
-        self.written = [tensor for tensors in written for tensor in tensors]
-        self.has_all_written = () not in written
-        self.is_all = self.has_all_written and () not in read
-        self.tensors = (*self.read, *self.written)
-        self.lends = any(isinstance(tensor.given, Lent) for tensor in self.tensors)
-        self._apart: list[Region] = []
-
-    def check_apart(self) -> None:
-        """See `claims.check_apart`; what was found holds while the tensors are the same regions of their memories."""
-        regions = [tensor.region for tensor in self.tensors]
-        if regions != self._apart:
-            check_apart(self.read, self.written)
-            self._apart = regions
 
 
 class RequestTensors:
@@ -119,7 +96,7 @@ class RequestTensors:
         if inputs is None:
             return
         given = self._convert(inputs)
-        if given:
+        if given and self._had_remote:
             self._found_remotes = None
         for index, value in given.items():
             if isinstance(value, HostData):
@@ -132,11 +109,12 @@ class RequestTensors:
         return (self._inputs if is_input else self._outputs)[index]
 
     def _set(self, slot: AnyInputSlot | AnyOutputSlot, tensor: AnyTensor | None) -> None:
-        if slot.remotes != (tensor,):
+        is_remote = isinstance(tensor, RemoteTensor)
+        if slot.remotes != ((tensor,) if is_remote else ()):
             self._found_remotes = None
         slot.set_tensor(tensor)
         self._had_tensor = True
-        self._had_remote = self._had_remote or isinstance(tensor, RemoteTensor)
+        self._had_remote |= is_remote
 
     def _set_batch(self, index: int, tensors: list[AnyTensor]) -> None:
         self._found_remotes = None
@@ -166,13 +144,17 @@ class RequestTensors:
         return {name: memory for name, output in zip(names, self._outputs, strict=True)
                 if (memory := output.memory(read)) is not None}
 
+    def _look(self) -> Remotes:
+        """The remote tensors of an inference that begins: those of the last one, and what is known of them, if they lie
+        where they did."""
+        found = self._found_remotes
+        if found is None or not found.lie_there():
+            found = self._found_remotes = Remotes(self._inputs, self._outputs)
+        return found
+
     def _remotes(self) -> Remotes:
         """The remote tensors that are set at present."""
-        found = self._found_remotes
-        if found is None:
-            found = self._found_remotes = Remotes([slot.remotes for slot in self._inputs],
-                                                  [slot.remotes for slot in self._outputs])
-        return found
+        return self._found_remotes or self._look()
 
     def _taken_over(self, stream: Stream) -> AbstractContextManager[None]:
         """Takes over what other APIs lend, while commands are enqueued that use it."""
@@ -180,16 +162,16 @@ class RequestTensors:
             return NOTHING_LENT
         return taken_over(stream, self._remotes().tensors)
 
-    def _host_spans(self) -> tuple[list[Span], list[Span]]:
+    def _host_spans(self, remotes: Remotes) -> tuple[list[Span], list[Span]]:
         """Where on the host the device reads remote inputs, and may write outputs: an input or output of the host's
         that lies there is transferred, so that nothing is read after it was overwritten."""
-        if not self._had_tensor or self._remotes().is_all or not (
+        if not self._had_tensor or remotes.is_all or not (
                 any(slot.has_host_tensor for slot in self._inputs)
                 or any(slot.has_host_tensor for slot in self._outputs)):
             return [], []
-        read = [tensor.host_span for tensor in self._remotes().read]
-        written = [slot.host_span for slot in self._outputs]
-        return [span for span in read if span], [span for span in written if span]
+        if remotes.has_all_written:
+            return remotes.read_on_host, remotes.written_on_host
+        return remotes.read_on_host, [span for slot in self._outputs if (span := slot.host_span)]
 
     # -- tensors --------------------------------------------------------------------------------
 
@@ -197,7 +179,7 @@ class RequestTensors:
                    port: AnyPort | None = None) -> None:
         """Use a tensor of the host or of a remote context as the input or output of a name or port."""
         with self.idle():
-            self._set(self._slot(only("set_tensor", name=name, port=port)), tensor)
+            self._set(self._slot(name if port is None else only("set_tensor", name=name, port=port)), tensor)
 
     def set_tensors(self, inputs: Mapping[Any, AnyTensor] | str | AnyPort | None = None,
                     tensors: Sequence[AnyTensor] | None = None, *, tensor_name: str | None = None,

@@ -65,6 +65,8 @@ class Network:
         self._inputs = Inputs(program)
         self._roots = {name: program.tensors[output.tensor].root for name, output in program.outputs.items()}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
+        self.given: object = None
+        """What somebody who lends the network says that it was given last."""
         self.plans_made = self.plans_continued = self.plans_reused = self._planned_by_themselves = 0
         self._begin_anew()
 
@@ -155,7 +157,7 @@ class Network:
         execution, for which inputs are given anew. The stream must be finished."""
         was_whole, self.is_whole = self.is_whole, False
         self._inputs.clear()
-        self._known = None
+        self._known = self.given = None
         self._wants_another()
         self._ready.forget()
         self._plans.clear()

@@ -10,27 +10,36 @@ from clinfer.network.plans.plan_cache import SeenPlan
 from clinfer.network.replay import ReadyStep
 from clinfer.program.program import Program
 from clinfer.runtime.launches import Launches
-from clinfer.runtime.memory import Memory
+from clinfer.runtime.memory import RELEASES, Memory
 from clinfer.runtime.stream import Stream
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Repetition:
     """What the last execution did, where that was launches alone and none of its shapes or memories was new.
 
     It may stand for the next one as long as inputs and outputs are the same and nothing else ran on the kernels; who
     has it sees to that. `seen`: the plan. `memories`: those of inputs and outputs, which others may release.
+    `releases`: how many releases there had been when these were there, as far as somebody looked.
     """
 
     seen: SeenPlan
     launches: Launches
     memories: Sequence[Memory]
     outputs: Mapping[str, NetworkOutput]
+    releases: int
 
     def holds(self, is_counted: bool) -> bool:
         """Whether all memories are still there, and the plan is not to be looked at for a faster one (where the
         execution `is_counted`, see `SeenPlan`)."""
-        return not (is_counted and self.seen.countdown == 1) and not any(each.is_released for each in self.memories)
+        if is_counted and self.seen.countdown == 1:
+            return False
+        releases = RELEASES.count
+        if releases != self.releases:
+            if any(each.is_released for each in self.memories):
+                return False
+            self.releases = releases
+        return True
 
     def enqueue(self, stream: Stream, proceed: Callable[[], None] | None, is_counted: bool) -> None:
         """Enqueue it again, see `Network.execute`."""
@@ -62,4 +71,4 @@ def repetition_of(seen: SeenPlan, steps: Sequence[ReadyStep], given: Mapping[str
     if any(not delivered[name].memory.shares_buffer(output.memory) for name, output in outputs.items()):
         return None
     memories = (*(each.memory for each in given.values()), *(output.memory for output in delivered.values()))
-    return Repetition(seen, launches, memories, delivered)
+    return Repetition(seen, launches, memories, delivered, -1)

@@ -26,8 +26,8 @@ class _Claim(NamedTuple):
     """What an inference reads and writes."""
 
     use: weakref.ref[Use]
-    read: list[Span]
-    written: list[Span]
+    read: Sequence[Span]
+    written: Sequence[Span]
 
     @property
     def is_over(self) -> bool:
@@ -49,10 +49,10 @@ def check_apart(read: Sequence[RemoteTensor], written: Sequence[RemoteTensor]) -
                                    hint="give each output memory of its own")
 
 
-def claim(use: Use, read: Sequence[RemoteTensor], written: Sequence[RemoteTensor]) -> None:
+def claim(use: Use, read: Sequence[Span], written: Sequence[Span]) -> None:
     """Note what an inference on its own stream uses until its use is over. Errors: another running one writes what
     this one uses, or uses what this one writes."""
-    own = _Claim(weakref.ref(use), [tensor.span for tensor in read], [tensor.span for tensor in written])
+    own = _Claim(weakref.ref(use), read, written)
     with _lock:
         _running[:] = [other for other in _running if not other.is_over]
         for other in _running:

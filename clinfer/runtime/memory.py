@@ -83,6 +83,17 @@ class NativePointer:
         """Nothing: whoever made the pointer frees it."""
 
 
+class Releases:
+    """How often memory was given back in this process before the last who referred to it was gone: while the `count`
+    stays, what was there is there."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+RELEASES = Releases()
 Native: TypeAlias = NativeBuffer | NativeImage | NativePointer
 
 
@@ -119,6 +130,7 @@ class Allocation:
         for part in list(self.parts):
             part.free()
         native, self.native = self.native, None
+        RELEASES.count += native is not None
         if native is not None and (self._finalizer or self.whole):
             native.release()
         if self._finalizer:
