@@ -43,13 +43,14 @@ class StageImage:
         """Write bytes from a place on."""
         if self._bytes[place:place + len(raw)] == raw:
             return
-        self._bytes[place:place + len(raw)] = raw
-        header, is_listed, places = self._header, self._is_listed, self._places
+        header, is_listed, count = self._header, self._is_listed, self._header.count
         for word in range(place // WORD, -(-(place + len(raw)) // WORD)):
-            if header.count <= self.most and not is_listed[word]:
-                if header.count < self.most:
-                    places[header.count], is_listed[word] = word, 1
-                header.count += 1
+            if count <= self.most and not is_listed[word]:
+                if count < self.most:
+                    self._places[count], is_listed[word] = word, 1
+                header.count = count = count + 1
+        # What is listed and did not change does no harm where this ends between.
+        self._bytes[place:place + len(raw)] = raw
 
     def clear(self) -> None:
         """Let all bytes be zeros."""

@@ -117,7 +117,8 @@ class StagedLaunches:
         self._was_changed = True
         # OpenCL keeps a kernel's arguments until it is done, but does not see those in the table.
         self._held: dict[Argument, cl.Buffer] = {}
-        weakref.finalize(self, _let_go, stream.cl_queue, self._held)
+        self._left: list[cl.Buffer] = []
+        weakref.finalize(self, _let_go, stream.cl_queue, self._held, self._left)
         for position, (kernel, _) in enumerate(launches):
             if position in joined.stages:
                 kernel.note_changes(self.changed, position)
@@ -140,23 +141,40 @@ class StagedLaunches:
     def enqueue(self, stream: Stream, launches: Sequence[Launch]) -> bool:
         """Launch all on the queue on which they always are; False, and nothing is launched: it is better done one by
         one this time."""
+        if not self._is_whole:
+            self._begin_anew(stream, launches)
         if self._is_stale and not self._write(stream, launches):
             return False
-        if not self._is_whole:
-            # Something came between, and nobody knows how often the groups have met.
-            stream.fill(self._counter)
-            self._met = 0
         self._is_whole = False
         for segment in self._segments:
             if segment.kernel is not None:
-                segment.kernel.set_bytes(_MET, struct.pack("<I", self._met))
                 stream.enqueue(segment.kernel, self._work)
-                self._met = (self._met + self._units * self._order.meetings[segment]) % _WRAP
             else:
                 for kernel, work in launches[segment.first:segment.first + segment.count]:
                     stream.enqueue(kernel, work)
+        # The device works while the next launch is made ready.
+        self._expect(self._met_then)
+        if self._left:
+            stream.keep_a_while(self._left.copy())
+            self._left.clear()
         self._is_whole = True
         return True
+
+    def _begin_anew(self, stream: Stream, launches: Sequence[Launch]) -> None:
+        """Something came between: nobody knows how often the groups have met, nor all of what is in the image."""
+        stream.fill(self._counter)
+        self._met = 0
+        self._place(launches, self._order.stages)
+        self._was_changed = self._is_whole = True
+
+    def _expect(self, met: int) -> None:
+        """The groups will have met that often when they are launched the next time."""
+        self._met = met
+        for segment in self._segments:
+            if segment.kernel is not None:
+                segment.kernel.set_bytes(_MET, struct.pack("<I", met))
+                met = (met + self._units * self._order.meetings[segment]) % _WRAP
+        self._met_then = met
 
     def prepare(self, stream: Stream, launches: Sequence[Launch]) -> None:
         """Bring the table up to date ahead of the next launch, behind those that were given, if it is worth one."""
@@ -231,8 +249,9 @@ class StagedLaunches:
         return regions
 
     def _hold(self, stream: Stream, memories: Mapping[Argument, Memory]) -> None:
-        """Keep the buffers in which arguments lie, and for a while those that they take the places of."""
-        held, others, left = self._held, dict[Argument, int | None](), []
+        """Keep the buffers in which arguments lie, and until the next launch is done those that they take the places
+        of."""
+        held, others, left = self._held, dict[Argument, int | None](), list[cl.Buffer]()
         for argument, memory in memories.items():
             native, before = memory.origin[0].native, held.get(argument)
             pointer = native.cl_buffer.int_ptr if isinstance(native, NativeBuffer) else None
@@ -240,8 +259,7 @@ class StagedLaunches:
                 others[argument] = pointer
                 if before is not None:
                     left.append(before)
-        if left:
-            stream.keep_a_while(left)
+        self._left += left
         for argument, pointer in others.items():
             if pointer is None:
                 del held[argument]
@@ -275,6 +293,7 @@ class StagedLaunches:
 
     def _place(self, launches: Sequence[Launch], stages: Mapping[int, StagePlace]) -> None:
         """Let stages be there in the table, all of which is to be written."""
+        was_whole, self._is_whole = self._is_whole, False
         self._order, image = self._ordered(stages), self._table.image
         image.clear()
         self.resized.update(stages)
@@ -283,6 +302,8 @@ class StagedLaunches:
             shown = kernel.show_block(image, places)
             self.changed.update({(position, index): kernel.argument(index) for index in range(len(places))
                                  if index != shown})
+        self._expect(self._met)
+        self._is_whole = was_whole
 
     def _point(self, position: int, regions: Mapping[Argument, Region], written: Collection[Use]) -> int:
         """The last of a stage's points before which it reads nothing of what is `written` by those that it may not have
@@ -307,7 +328,8 @@ def _kernels(launches: Sequence[Launch], joined: Joined) -> dict[int, PtxKernel]
             for position in joined.stages}
 
 
-def _let_go(cl_queue: cl.CommandQueue, held: dict[Argument, cl.Buffer]) -> None:
+def _let_go(cl_queue: cl.CommandQueue, held: dict[Argument, cl.Buffer], left: list[cl.Buffer]) -> None:
     """Release what a table holds, once nothing uses it any more."""
     answering(partial(driver.finish, cl_queue.int_ptr))
     held.clear()
+    left.clear()

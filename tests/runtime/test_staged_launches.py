@@ -1,18 +1,21 @@
 """Tables of stages that change from launch to launch."""
 from __future__ import annotations
 
+import contextlib
 import struct
 from array import array
 
 import numpy as np
 import pytest
 
-from clinfer.runtime import launches, staged_launches
+from clinfer.runtime import launches, stage_image, staged_launches
 from clinfer.runtime.device_addresses import DeviceAddresses
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import PLANNED, SIZE_CODE, KernelTable, Launches, PlannedLaunches, WorkSize
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.ptx_megakernel import stage_header, turn_header
+from clinfer.runtime.stage_image import StageImage
 from clinfer.runtime.stage_table import StageTable
 from clinfer.runtime.staged_launches import Joined, key_of
 from clinfer.runtime.stream import Stream
@@ -90,6 +93,44 @@ def test_what_ends_a_change_is_made_up_for(chain: Chain, engine: Engine, rng: np
         chain.resize(chain.wide)
         for _ in range(2):
             chain.check(stream, rng)
+
+
+def test_an_interrupt_between_words_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    image = StageImage(64, 4)
+    image.sent()
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage_image, "range", fail, raising=False)
+        with pytest.raises(KeyboardInterrupt):
+            image.put(8, b"12345678")
+    image.put(8, b"12345678")
+    assert image.count == 2 and image.places.tolist() == [2, 3] and image.words.tobytes()[8:16] == b"12345678"
+
+
+def test_an_interrupt_while_stages_change_places_loses_none(chain: Chain, engine: Engine, rng: np.random.Generator,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, others = engine.create_stream(), [engine.allocate_bytes(4 * 3 * 5000, "numbers") for _ in range(2)]
+    chain.join(stream, rng)
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    # The last one reads what nobody writes, and then what the one before writes: groups meet for it, or not.
+    for source in (*others, chain.memories[1]):
+        chain.kernels[-1].set_buffer(0, source)
+        with monkeypatch.context() as patch:
+            patch.setattr(Kernel, "show_block", fail)
+            for _ in range(2):
+                with contextlib.suppress(KeyboardInterrupt):
+                    stream.enqueue_all(chain.launches)
+        stream.enqueue_all(chain.launches)
+        stream.finish()
+    _check_table(chain, stream)
+    for _ in range(3):
+        chain.check(stream, rng)
 
 
 def test_a_table_is_brought_up_to_date_ahead(chain: Chain, engine: Engine, rng: np.random.Generator,
