@@ -4,7 +4,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,6 +40,16 @@ class Declared:
     def label(self) -> str:
         return f"{self.kind} {port_name(self.port)!r}"
 
+    @cached_property
+    def has_plain_units(self) -> bool:
+        """Whether the shape of a tensor's storage units is the tensor's."""
+        return not (self.element_type.is_packed or self.element_type.is_string)
+
+    @cached_property
+    def array_type(self) -> np.dtype | None:
+        """Of which type of NumPy's an array is the storage units as it is; None: of none."""
+        return self.element_type.storage if _is_plain(self.element_type) else None
+
     def check_shape(self, shape: StaticShape) -> None:
         """Raise if a tensor of this shape is outside what the model declares."""
         if admits(self.shape, shape):
@@ -55,8 +66,7 @@ class Declared:
                            hint="change the array, or reshape the model before compiling it")
 
 
-@dataclass(frozen=True)
-class HostData:
+class HostData(NamedTuple):
     """The contents of a tensor on the host: contiguous storage units and the logical shape they hold.
 
     `is_private`: nobody else holds the units.
@@ -132,16 +142,16 @@ def from_tensor(tensor: ov.Tensor, declared: Declared) -> HostData:
 
 def contents(tensor: ov.Tensor, declared: Declared) -> HostData:
     """The contents of a host tensor of the declared type."""
-    kind = declared.element_type
-    units = string_values(tensor) if kind.is_string else tensor.data
-    shape = static_shape_of(tensor.shape) if kind.is_packed or kind.is_string else units.shape
-    return HostData(units, shape, is_private=False)
+    if declared.has_plain_units:
+        units = tensor.data
+        return HostData(units, units.shape, False)
+    units = string_values(tensor) if declared.element_type.is_string else tensor.data
+    return HostData(units, static_shape_of(tensor.shape), is_private=False)
 
 
 def tensor_shape(tensor: ov.Tensor, declared: Declared) -> StaticShape:
     """The shape of a host tensor of the declared type, by the quickest way."""
-    kind = declared.element_type
-    return static_shape_of(tensor.shape) if kind.is_packed or kind.is_string else tensor.data.shape
+    return tensor.data.shape if declared.has_plain_units else static_shape_of(tensor.shape)
 
 
 def check_unchanged(tensor: ov.Tensor, used: np.ndarray, declared: Declared) -> None:
@@ -177,6 +187,10 @@ def from_value(value: Any, declared: Declared) -> HostData:
     Values are cast to the declared type as `astype` does; 16-bit arrays given to a bf16 input are its raw bits.
     A single number fits a declared shape of all ones.
     """
+    if type(value) is np.ndarray and value.dtype == declared.array_type:
+        array = _fitted(value, declared)
+        units = np.ascontiguousarray(array)
+        return HostData(units, array.shape, units is not array and not np.may_share_memory(units, array))
     if isinstance(value, ov.Tensor):
         return from_tensor(value, declared)
     if declared.element_type.is_string:

@@ -60,7 +60,12 @@ class Ports:
 
     def input_index(self, key: PortKey | None) -> int:
         """The index of an input given by index, name or port; None means the only one."""
-        return _index(self.inputs, key, "input")
+        if not isinstance(key, str):
+            return _index(self.inputs, key, "input")
+        found = self._found.get(key)
+        if found is None or not found[0]:
+            found = self._found[key] = True, _index(self.inputs, key, "input")
+        return found[1]
 
     def output_index(self, key: PortKey | None) -> int:
         """The index of an output given by index, name or port; None means the only one."""

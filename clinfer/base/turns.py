@@ -61,7 +61,8 @@ class Turn:
     def take(self, token: Token) -> bool:
         """Have it from now on; False if another user has it."""
         with self._lock:
-            if self.user is not None:
+            before = None if self._user is None else self._user()
+            if before is not None and not before.is_over:
                 return False
             self._user = weakref.ref(token)
             return True

@@ -66,8 +66,11 @@ class Foreseen:
 
     def is_for(self, inputs: Mapping[str, Given]) -> bool:
         """Whether these inputs have its shapes."""
-        return all(name in inputs and (shape is None or inputs[name].shape == shape)
-                   for name, shape in self.shapes.items())
+        for name, shape in self.shapes.items():
+            given = inputs.get(name)
+            if given is None or (shape is not None and given.shape != shape):
+                return False
+        return True
 
 
 class LookAhead:

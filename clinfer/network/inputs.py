@@ -59,20 +59,22 @@ class Inputs:
     def take(self, bind: Callable[[int, Memory], None], tensors: Mapping[str, int]) -> Known:
         """What is known when an execution begins that is given these inputs, by their names; `bind` is told of the
         memory of each tensor. Errors: ClinferError for inputs that were not given."""
-        missing = [name for name in tensors if name not in self.given and name not in self._on_host]
+        known, missing = Known(), []
+        shapes, values = known.shapes.maps[0], known.values
+        for name, tensor in tensors.items():
+            given = self.given.get(name)
+            if given is not None:
+                memory, shapes[tensor], value = given
+                bind(tensor, memory)
+            elif (value := self._on_host.get(name)) is not None:
+                shapes[tensor] = value.shape
+            else:
+                missing.append(name)
+            if value is not None:
+                values[tensor] = value
         if missing:
             raise ClinferError("not every input was given", where="network",
                                values={"missing": ", ".join(missing)}, hint="call set_input for each")
-        known = Known()
-        for name, tensor in tensors.items():
-            if name in self._on_host:
-                known.shapes[tensor], known.values[tensor] = self._on_host[name].shape, self._on_host[name]
-                continue
-            given = self.given[name]
-            known.shapes[tensor] = given.shape
-            bind(tensor, given.memory)
-            if given.host_value is not None:
-                known.values[tensor] = given.host_value
         return known
 
     def _declared(self, name: str) -> Input:

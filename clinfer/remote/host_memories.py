@@ -53,7 +53,7 @@ class HostPlace:
 
     def memory(self, units: np.ndarray) -> Memory | None:
         """The memory of an array, at least as large; None if the device cannot work in it."""
-        if not units.flags.c_contiguous:
+        if not (self._reaches_arrays or _memories) or not units.flags.c_contiguous:
             return None
         span = span_of(units)
         if span != self._span:

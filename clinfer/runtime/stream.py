@@ -340,6 +340,7 @@ class Stream:
     def _transfer(self, doing: str, enqueue: Callable[[bool], cl.Event], array: np.ndarray, blocking: bool) -> cl.Event:
         """`enqueue(blocks)`: the command, which blocks or not."""
         waits = blocking and not self.pace.is_quick(self._given)
+        self._kept_objects.forget_done()
         # Noted before it begins, so that the array is kept whatever interrupts this.
         transfer = Kept(array)
         if waits or not blocking:
@@ -348,7 +349,6 @@ class Stream:
         event = transfer.event = self._command(doing, partial(enqueue, blocking and not waits))
         if waits:
             self.wait_for([Event(event)])
-        self._kept_objects.forget_done()
         return event
 
     def _command(self, doing: str, enqueue: Callable[[], Any]) -> Any:

@@ -19,7 +19,8 @@ def write(queue: cl.CommandQueue, memory: Memory, offset: int, source: np.ndarra
     """From a contiguous array, which must stay until the event is complete."""
     native = memory.native
     if not isinstance(native, NativePointer):
-        return cl._cl._enqueue_write_buffer(queue, memory.cl_buffer, source, offset, None, blocking)
+        buffer = native.cl_buffer if isinstance(native, NativeBuffer) else memory.cl_buffer
+        return cl._cl._enqueue_write_buffer(queue, buffer, source, offset, None, blocking)
     return _copy_with_event(queue, native, blocking, native.address + offset, source.ctypes.data, source.nbytes)
 
 

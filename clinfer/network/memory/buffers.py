@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     """A tensor that is given to a network: planar memory of a shape, and the same data on the host if at hand."""
 
     memory: Memory
