@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from clinfer.network.memory.buffers import Given, GrowingBuffer
 from clinfer.network.memory.preallocation import Preallocation
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
+from clinfer.runtime.row_copies import CopyRows, row_copies
 from clinfer.runtime.stream import Event, Stream
 from clinfer.topology import Joining, LoopPorts, Slicing, SourceBody
 from clinfer.topology.loop_ports import run_count
@@ -76,11 +78,11 @@ class Loop:
         states = {name: given[name] for name in self._ports.carried}
         for name in given.keys() - states.keys() - self._slices.keys():
             self._set_input(name, given[name])
-        last: dict[str, Given] = {}
+        last, slices = dict[str, Given](), dict[str, _Cuts]()
         ahead = _RunAhead(self._network.stream, self._network.program)
         number, goes_on = 0, True
         while goes_on and number != count:
-            self._give(number, given, states)
+            self._give(number, given, slices, states)
             outputs = self._network.execute(proceed=proceed, is_counted=is_counted and number < 2)
             last = {name: Given(result.memory, result.layout.static_shape) for name, result in outputs.items()}
             for index, joined in self._joined.items():
@@ -120,12 +122,17 @@ class Loop:
         slices = {name: piece.count(given[name].shape) for name, piece in self._slices.items()}
         return run_count(slices, limit, bool(self._ports.condition), always)
 
-    def _give(self, number: int, given: Mapping[str, Given], states: Mapping[str, Given]) -> None:
+    def _give(self, number: int, given: Mapping[str, Given], slices: dict[str, _Cuts],
+              states: Mapping[str, Given]) -> None:
         """Let the next run take what is its own, and write its states to where the one before it did not."""
         if self._counter is not None:
             self._set_input(self._ports.counter, self._counter.at(number))
         for name, piece in self._slices.items():
-            self._set_input(name, piece.cut(number, given[name]))
+            cuts = slices.get(name) or slices.setdefault(name, piece.of(given[name]))
+            cut = cuts.cut(number)
+            # Without values it is the same again and again.
+            if number == 0 or cut is not cuts.given:
+                self._set_input(name, cut)
         for name, state in states.items():
             self._set_input(name, state)
         for name, buffers in self._states.items():
@@ -166,19 +173,40 @@ class _Slice:
         """How many slices a tensor of that shape has."""
         return self._slicing.count(shape[self._slicing.axis])
 
-    def cut(self, number: int, source: Given) -> Given:
-        """Slice `number` of a tensor; valid until the next one is cut."""
+    def of(self, source: Given) -> _Cuts:
+        """Those of a tensor."""
         axis, size = self._slicing.axis % len(source.shape), self._slicing.size
-        length, at = source.shape[axis], self._slicing.offset(number, source.shape[axis])
-        if not 0 <= at <= length - size:
-            raise ClinferError("a loop has fewer slices than runs", values={"run": number, "input": self._name})
-        shape = (*source.shape[:axis], size, *source.shape[axis + 1:])
+        shape, length = (*source.shape[:axis], size, *source.shape[axis + 1:]), source.shape[axis]
         rows, unit = _rows(shape, axis, self._type)
         target = self.buffer.fit(rows * size * unit)
-        self._stream.copy_rows(source.memory, target, rows, size * unit, source_pitch=length * unit,
-                               target_pitch=size * unit, source_offset=at * unit)
-        value = source.host_value
-        return Given(target, shape, None if value is None else value.take(range(at, at + size), axis))
+        copy = row_copies(self._stream, source.memory, target, rows, size * unit, source_pitch=length * unit,
+                          target_pitch=size * unit)
+        return _Cuts(Given(target, shape), self._slicing, copy, axis, length, unit, source.host_value, self._name)
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """The slices of one tensor, `given` one behind the other in the same memory; `unit`: bytes of an element along the
+    axis, which has that length."""
+
+    given: Given
+    slicing: Slicing
+    copy: CopyRows
+    axis: int
+    length: int
+    unit: int
+    value: np.ndarray | None
+    name: str
+
+    def cut(self, number: int) -> Given:
+        """Slice `number`; valid until the next one is cut."""
+        size, at = self.slicing.size, self.slicing.offset(number, self.length)
+        if not 0 <= at <= self.length - size:
+            raise ClinferError("a loop has fewer slices than runs", values={"run": number, "input": self.name})
+        self.copy(at * self.unit, 0)
+        value = self.value
+        return self.given if value is None else self.given._replace(
+            host_value=value.take(range(at, at + size), self.axis))
 
 
 class _Joined:
@@ -198,6 +226,7 @@ class _Joined:
     def begin(self, count: int | None, target: Given | None = None) -> None:
         """Forget all results; `count` new ones will follow (None: not known), which make up the `target`."""
         self._count, self._is_given = count, target is not None
+        self._copies: dict[object, CopyRows] = {}
         self._memory = None
         self._shape = tuple(d.low if isinstance(d, Dim) else d for d in self._declared)
         self._filled = self._capacity = 0
@@ -220,12 +249,18 @@ class _Joined:
             self._resize(max(needed, 2 * self._capacity))
         assert self._memory is not None
         at = self._capacity - needed if self._backwards else self._filled
-        self._stream.copy_rows(part.memory, self._memory, rows, size * unit, source_pitch=size * unit,
-                               target_pitch=self._capacity * unit, target_offset=at * unit)
+        place = part.memory, size, self._memory, self._capacity
+        copy = self._copies.get(place)
+        if copy is None:
+            copy = self._copies[place] = row_copies(
+                self._stream, part.memory, self._memory, rows, size * unit, source_pitch=size * unit,
+                target_pitch=self._capacity * unit)
+        copy(0, at * unit)
         self._filled = needed
 
     def finish(self) -> Given:
         """The whole; without any result its size along the axis is 0, and sizes that are not known are least."""
+        self._copies.clear()
         rows = math.prod(self._shape[:self._axis])
         if self._memory is None or (self._filled != self._capacity and (rows != 1 or self._backwards)):
             self._resize(self._filled)

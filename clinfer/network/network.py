@@ -26,7 +26,7 @@ from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.special_plans import SpecialPlans
 from clinfer.network.plans.waits import WaitFinder
 from clinfer.network.ready_plans import ReadyPlans
-from clinfer.network.repetition import Repetition, is_repeatable, repetition_of
+from clinfer.network.repetition import Repetition, is_repeatable, moved, repetition_of
 from clinfer.network.reports.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
 from clinfer.network.reports.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.reports.profiling import NodeProfile, Profiler
@@ -95,8 +95,7 @@ class Network:
         self._ahead = LookAhead(program, stream, self._bindings, self._ready, self._state_ports, self._plans) if (
             has_next(program) and not self._profiling) else None
         self._known: Known | None = None
-        self._may_repeat = (self._within is None and self._profiler is None and not self._runner.inspects
-                            and is_repeatable(program))
+        self._may_repeat = self._profiler is None and not self._runner.inspects and is_repeatable(program)
         self._repetition: Repetition | None = None
         self.is_whole = True
 
@@ -116,8 +115,9 @@ class Network:
         """Give an input: planar memory of that shape (of a surface: an image per picture); `host_value`, the same data
         on the host, spares a read where the host needs it. The memory must stay unchanged until the execution is
         complete."""
+        before = self._inputs.given.get(name)
         if self._inputs.give(name, memory, shape, host_value):
-            self._repetition = None
+            self._lies_elsewhere(before is not None and before.shape == shape)
 
     def set_host_input(self, name: str, value: np.ndarray) -> None:
         """Give an input of a type that no device has; its values stay unchanged until the execution is over."""
@@ -133,22 +133,29 @@ class Network:
         if name not in self.program.outputs:
             raise ClinferError(f"there is no output {name!r}", where="network",
                                values={"outputs": ", ".join(self.program.outputs)})
-        self._wants_another()
+        before = self._wanted.get(name)
+        if memory is before:
+            return
+        if self._ahead is not None:
+            self._ahead.forget()
+        self._lies_elsewhere(before is not None and memory is not None)
         if memory is None:
-            self._wanted.pop(name, None)
+            del self._wanted[name]
         else:
             self._wanted[name] = memory
 
-    def _wants_another(self) -> None:
-        self._repetition = None
-        if self._ahead is not None:
-            self._ahead.forget()
+    def _lies_elsewhere(self, is_alone: bool) -> None:
+        """An input or output has another memory; `is_alone`: and is else what it was."""
+        if self._repetition is not None and is_alone:
+            self._repetition.is_elsewhere = True
+        else:
+            self._repetition = None
 
     def set_outputs(self, wanted: Mapping[str, Memory | GrowingBuffer]) -> None:
         """`set_output` for each of the outputs in `wanted`, and None for all others."""
         if wanted != self._wanted:
-            self._wants_another()
-            self._wanted.clear()
+            for name in self._wanted.keys() - wanted.keys():
+                self.set_output(name, None)
             for name, memory in wanted.items():
                 self.set_output(name, memory)
 
@@ -157,8 +164,9 @@ class Network:
         execution, for which inputs are given anew. The stream must be finished."""
         was_whole, self.is_whole = self.is_whole, False
         self._inputs.clear()
-        self._known = self.given = None
-        self._wants_another()
+        self._known = self.given = self._repetition = None
+        if self._ahead is not None:
+            self._ahead.forget()
         self._ready.forget()
         self._plans.clear()
         self._planner.forget_plans()
@@ -188,6 +196,9 @@ class Network:
         try:
             if dependencies:
                 self.stream.barrier(dependencies)
+            if repetition is not None and repetition.is_elsewhere:
+                repetition = self._repetition = moved(repetition, self.program, self._bindings, self._inputs.given,
+                                                      self._wanted)
             if repetition is not None and repetition.holds(is_counted):
                 repetition.enqueue(self.stream, proceed, is_counted)
                 outputs = dict(repetition.outputs)
@@ -241,7 +252,7 @@ class Network:
             if foreseen is None:
                 self._bindings.bind_each(given.memories)
                 wanted = wanted.with_states(given.targets)
-        planned = self.plans_made + self.plans_continued
+        planned, noted_before = self.plans_made + self.plans_continued, self._execution_log.count
         self._runner.begin(proceed)
         try:
             for number in range(len(self.program.segments)):
@@ -268,7 +279,9 @@ class Network:
         if states is not None:
             self._state_ports.leave(states, self.stream, known, self._bindings.lying)
         delivered = {name: output.delivered(name, self._wanted.get(name)) for name, output in outputs.items()}
-        if self._may_repeat and not self._execution_log.notes and not self._pool.is_loose:
+        # Slots of bodies stay loose; those of others are told of each execution until they lie closer.
+        if self._may_repeat and self._execution_log.count == noted_before and (
+                self._within or not self._pool.is_loose):
             self._repetition = repetition_of(seen, self._ready.replays[0].steps, self._inputs.given, outputs, delivered)
         if states is not None and self._ahead is not None:
             self._ahead.look(states, lambda key, shapes: self._plan(key, shapes, Known()),

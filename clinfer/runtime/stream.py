@@ -227,7 +227,7 @@ class Stream:
                 self.finish()
                 self.copy(staging, target, count, 0, target_offset)
         else:
-            self._command("copy memory", lambda: transfers.copy(
+            self.command("copy memory", lambda: transfers.copy(
                 self.cl_queue, source, source_offset, target, target_offset, count))
 
     def copy_rows(self, source: Memory, target: Memory, rows: int, nbytes: int, *, source_pitch: int,
@@ -248,7 +248,7 @@ class Stream:
                 self.copy_rows(staging, target, rows, nbytes, source_pitch=nbytes, target_pitch=target_pitch,
                                target_offset=target_offset)
         else:
-            self._command("copy rows of memory", lambda: transfers.copy_rows(
+            self.command("copy rows of memory", lambda: transfers.copy_rows(
                 self.cl_queue, source, source_offset, source_pitch, target, target_offset, target_pitch, rows, nbytes))
 
     @contextmanager
@@ -267,7 +267,7 @@ class Stream:
         self._check_range("fill", memory, offset_bytes, count)
         raw = bytes([pattern]) if isinstance(pattern, int) else pattern
         if count:
-            self._command("fill memory", lambda: transfers.fill(self.cl_queue, memory, raw, offset_bytes, count))
+            self.command("fill memory", lambda: transfers.fill(self.cl_queue, memory, raw, offset_bytes, count))
 
     def marker(self, wait_for: Iterable[Event] = ()) -> Event:
         """An event that is complete when `wait_for`, or else everything given so far, is."""
@@ -346,12 +346,13 @@ class Stream:
         if waits or not blocking:
             self._kept_objects.append(transfer)
         # pyopencl's event owns the host array as well, and collecting it early would wait for the transfer.
-        event = transfer.event = self._command(doing, partial(enqueue, blocking and not waits))
+        event = transfer.event = self.command(doing, partial(enqueue, blocking and not waits))
         if waits:
             self.wait_for([Event(event)])
         return event
 
-    def _command(self, doing: str, enqueue: Callable[[], Any]) -> Any:
+    def command(self, doing: str, enqueue: Callable[[], Any]) -> Any:
+        """What `enqueue` gives, which hands the queue a command; `doing`: what errors name it."""
         if not self.in_order:
             self.barrier()
         self._given += 1

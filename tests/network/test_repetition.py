@@ -110,6 +110,33 @@ def test_data_may_change(watched: Watched, rng: np.random.Generator) -> None:
     assert watched.network.plan_counts.reused == reused + 5
 
 
+def test_memories_may_take_turns(watched: Watched, engine: Engine, rng: np.random.Generator) -> None:
+    first, second = watched.network.program.outputs
+    places = [[engine.allocate_bytes(4 * 3 * width, "a result") for width in (WIDTH, 1)] for _ in range(2)]
+    watched.give(data := _data(rng))
+    watched.let_lie({first: places[0][0]}, only=True)
+    watched.settle(data)
+    before = watched.planned
+    for turn in range(6):
+        watched.give(data := _data(rng), key=turn % 3)
+        watched.let_lie({first: places[turn % 2][0]}, only=True)
+        watched.run(data)
+    assert watched.planned == before
+    # Another output, a smaller memory, or one that grows is more than to bind what there is.
+    watched.let_lie({first: places[0][0], second: places[0][1]}, only=True)
+    watched.run(data)
+    watched.let_lie({first: GrowingBuffer(engine, "a result"), second: places[1][1]}, only=True)
+    watched.run(data)
+    assert watched.planned == before + 2
+    watched.settle(data)
+    before = watched.planned
+    watched.let_lie({first: places[0][0], second: engine.allocate_bytes(4, "too few")}, only=True)
+    with pytest.raises(ClinferError, match="too small"):
+        watched.run(data)
+    watched.let_lie({first: places[0][0], second: places[1][1]}, only=True)
+    watched.settle(data)
+
+
 def test_nothing_may_be_there(watched: Watched, rng: np.random.Generator) -> None:
     watched.give(data := _data(rng, rows=0))
     watched.settle(data)
