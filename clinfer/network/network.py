@@ -252,7 +252,7 @@ class Network:
             if foreseen is None:
                 self._bindings.bind_each(given.memories)
                 wanted = wanted.with_states(given.targets)
-        planned, noted_before = self.plans_made + self.plans_continued, self._execution_log.count
+        planned = self.plans_made + self.plans_continued
         self._runner.begin(proceed)
         try:
             for number in range(len(self.program.segments)):
@@ -279,14 +279,17 @@ class Network:
         if states is not None:
             self._state_ports.leave(states, self.stream, known, self._bindings.lying)
         delivered = {name: output.delivered(name, self._wanted.get(name)) for name, output in outputs.items()}
-        # Slots of bodies stay loose; those of others are told of each execution until they lie closer.
-        if self._may_repeat and self._execution_log.count == noted_before and (
-                self._within or not self._pool.is_loose):
+        if self._may_repeat and (not self._pool.is_split if self._within else self._is_settled):
             self._repetition = repetition_of(seen, self._ready.replays[0].steps, self._inputs.given, outputs, delivered)
         if states is not None and self._ahead is not None:
             self._ahead.look(states, lambda key, shapes: self._plan(key, shapes, Known()),
                              lambda key, plan, wanted: self._prepare(key, plan, True, (), wanted), wanted)
         return delivered
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether the execution did nothing that is to be told of it, and slots lie as close as they will."""
+        return not self._execution_log.notes and not self._pool.is_loose
 
     def _run_segment(self, number: int, known: Known, wanted: Wanted) -> SeenPlan:
         """Plan a segment and enqueue its steps; its plan."""

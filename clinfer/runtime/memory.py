@@ -220,8 +220,9 @@ class Memory:
     @property
     def native(self) -> Native:
         """What commands and kernels work on; an error once it was released."""
-        native = self._allocation.native
-        if native is None or self.is_released:
+        allocation, whole = self._allocation, self._allocation.whole
+        native = allocation.native
+        if native is None or (whole is not None and whole.native is None):
             raise ClinferError("this memory was released", values={"layout": self.layout, "bytes": self.nbytes})
         return native
 

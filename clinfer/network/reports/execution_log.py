@@ -77,11 +77,6 @@ class ExecutionLog:
         """Forget the execution before."""
         self.notes, self._left_out, self._is_worth_telling = [], 0, False
 
-    @property
-    def count(self) -> int:
-        """How many there are, those that are left out among them."""
-        return len(self.notes) + self._left_out
-
     def add(self, note: Note) -> None:
         """Keep a note, unless there are too many."""
         if note.made or note.grown:
