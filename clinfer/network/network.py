@@ -43,7 +43,7 @@ from clinfer.symbolic.shape_inference import ShapeInference
 
 class Network:
     """Executes a program. One thread at a time; any number of networks share a program. `is_whole`: whether no
-    execution left anything half done.
+    execution left anything half done. `given`: what somebody who lends it says that it was given last.
 
     With `profiling` (on a profiling stream) every execution measures what each node costs. Without `parametric`
     every new shape is planned node by node. A shape that came again `specialise_after` times is specialised in the
@@ -66,7 +66,6 @@ class Network:
         self._roots = {name: program.tensors[output.tensor].root for name, output in program.outputs.items()}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
         self.given: object = None
-        """What somebody who lends the network says that it was given last."""
         self.plans_made = self.plans_continued = self.plans_reused = self._planned_by_themselves = 0
         self._begin_anew()
 
@@ -279,17 +278,14 @@ class Network:
         if states is not None:
             self._state_ports.leave(states, self.stream, known, self._bindings.lying)
         delivered = {name: output.delivered(name, self._wanted.get(name)) for name, output in outputs.items()}
-        if self._may_repeat and (not self._pool.is_split if self._within else self._is_settled):
+        # What is told of an execution, and memory that may still come to lie closer, is not for the runs of a loop.
+        if self._may_repeat and not (
+                self._pool.is_split if self._within else self._execution_log.notes or self._pool.is_loose):
             self._repetition = repetition_of(seen, self._ready.replays[0].steps, self._inputs.given, outputs, delivered)
         if states is not None and self._ahead is not None:
             self._ahead.look(states, lambda key, shapes: self._plan(key, shapes, Known()),
                              lambda key, plan, wanted: self._prepare(key, plan, True, (), wanted), wanted)
         return delivered
-
-    @property
-    def _is_settled(self) -> bool:
-        """Whether the execution did nothing that is to be told of it, and slots lie as close as they will."""
-        return not self._execution_log.notes and not self._pool.is_loose
 
     def _run_segment(self, number: int, known: Known, wanted: Wanted) -> SeenPlan:
         """Plan a segment and enqueue its steps; its plan."""
