@@ -21,6 +21,8 @@ from clinfer.base.errors import CancelledError, ClinferError
 from clinfer.base.turns import Token, Turn
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
+from clinfer.network.plans.plan_cache import SeenPlan
+from clinfer.network.repetition import Repetition
 from clinfer.runtime.device import DeviceInfo
 from tests.api.models import F32, assert_softmax
 
@@ -48,10 +50,12 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     gate = Gate()
     run = Network._run_segment
 
-    def wait_and_run(network: Network, number: int, *arguments: Any) -> None:
+    def wait_and_run(network: Network, number: int, *arguments: Any) -> SeenPlan:
         gate.pass_through(number)
-        run(network, number, *arguments)
+        return run(network, number, *arguments)
 
+    # What is repeated has no segments to stop before.
+    monkeypatch.setattr(Repetition, "holds", lambda *_: False)
     monkeypatch.setattr(Network, "_run_segment", wait_and_run)
     yield gate
     gate.opened.set()
