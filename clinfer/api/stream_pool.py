@@ -5,6 +5,7 @@ import threading
 import weakref
 from collections.abc import Callable
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.turns import Token, Turn
 from clinfer.network.network import Network
 from clinfer.network.reports.record import PlanCounts
@@ -37,8 +38,13 @@ class StreamPool:
 
     def take(self, token: Token) -> Network:
         """A network for this user alone until its token is over, which `tell` makes known; waits while all are lent.
-        The first of those that are there comes first."""
+        The first of those that are there comes first. ClinferError where all are lent to this very thread: what has
+        them was interrupted, as by a signal's handler, and goes on behind this alone."""
         place = self._free(token)
+        if place is None and self._waits_for_itself():
+            raise ClinferError("an inference of the model waits for this one, which would wait for it",
+                               where="compiled model", values={"streams": self.size},
+                               hint="infer when what was interrupted has returned, or compile with more NUM_STREAMS")
         while place is None:
             with self._lock:
                 place = self._free(token)
@@ -86,6 +92,11 @@ class StreamPool:
     def _is_awaited(self) -> bool:
         with self._lock:
             return any(not token.is_over for token in self._waiting)
+
+    def _waits_for_itself(self) -> bool:
+        """Whether this thread has all networks."""
+        users = [place.turn.user for place in self._places]
+        return all(user is not None and user.thread == threading.get_ident() for user in users)
 
     def _free(self, token: Token) -> _Place | None:
         """A place that is this user's from now on."""

@@ -22,14 +22,15 @@ Fate = Literal["begun", "given up"]
 class Token:
     """A user. It is over when it says so, or when nobody refers to it any more.
 
-    `is_brief`: others wait for it instead of being refused.
+    `is_brief`: others wait for it instead of being refused. `thread`: in which it was made.
     """
 
-    __slots__ = ("__weakref__", "_fate", "is_brief", "is_over")
+    __slots__ = ("__weakref__", "_fate", "is_brief", "is_over", "thread")
 
     def __init__(self, is_brief: bool = False) -> None:
         self.is_over = False
         self.is_brief = is_brief
+        self.thread = threading.get_ident()
         self._fate: dict[int, list[Fate]] = {}
 
     def decide(self, fate: Fate) -> bool:
