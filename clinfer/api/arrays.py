@@ -46,9 +46,9 @@ class Declared:
         return not (self.element_type.is_packed or self.element_type.is_string)
 
     @cached_property
-    def array_type(self) -> np.dtype | None:
-        """Of which type of NumPy's an array is the storage units as it is; None: of none."""
-        return self.element_type.storage if _is_plain(self.element_type) else None
+    def has_plain_values(self) -> bool:
+        """Whether storage units are the values."""
+        return _is_plain(self.element_type)
 
     def check_shape(self, shape: StaticShape) -> None:
         """Raise if a tensor of this shape is outside what the model declares."""
@@ -187,23 +187,20 @@ def from_value(value: Any, declared: Declared) -> HostData:
     Values are cast to the declared type as `astype` does; 16-bit arrays given to a bf16 input are its raw bits.
     A single number fits a declared shape of all ones.
     """
-    if type(value) is np.ndarray and value.dtype == declared.array_type:
-        array = _fitted(value, declared)
-        units = np.ascontiguousarray(array)
-        return HostData(units, array.shape, units is not array and not np.may_share_memory(units, array))
     if isinstance(value, ov.Tensor):
         return from_tensor(value, declared)
-    if declared.element_type.is_string:
+    kind = declared.element_type
+    if kind.is_string:
         return _from_strings(value, declared)
     array = _fitted(_as_array(value, declared), declared)
-    kind = declared.element_type
-    if kind.name == "bf16" and array.dtype in (np.float16, np.uint16):
-        units = np.ascontiguousarray(array).view(np.uint16)
-    elif _is_plain(kind) and array.dtype == kind.storage:
+    if declared.has_plain_values and array.dtype == kind.storage:
         units = np.ascontiguousarray(array)
+    elif kind.name == "bf16" and array.dtype in (np.float16, np.uint16):
+        units = np.ascontiguousarray(array).view(np.uint16)
     else:
         units = kind.encode(array.astype(kind.numpy).reshape(-1))
-    return HostData(units, array.shape, is_private=isinstance(value, _PLAIN) or not np.may_share_memory(units, array))
+    is_private = isinstance(value, _PLAIN) or (units is not array and not np.may_share_memory(units, array))
+    return HostData(units, array.shape, is_private)
 
 
 def _from_strings(value: Any, declared: Declared) -> HostData:
@@ -235,6 +232,7 @@ def _is_plain(element_type: ElementType) -> bool:
 
 
 _PLAIN = (int, float, list, tuple)
+_NUMERIC = "biuf"
 _PROTOCOLS = ("__array__", "__array_interface__", "__dlpack__")
 """By which other libraries show NumPy their arrays."""
 
@@ -244,6 +242,8 @@ def _is_array_like(value: Any) -> bool:
 
 
 def _as_array(value: Any, declared: Declared) -> np.ndarray:
+    if type(value) is np.ndarray and value.dtype.kind in _NUMERIC:
+        return value
     if not _is_array_like(value):
         raise _not_numeric(value, declared)
     try:
@@ -253,7 +253,7 @@ def _as_array(value: Any, declared: Declared) -> np.ndarray:
         raise ClinferError(f"{declared.label} is no array", where="infer request",
                            values={"given": type(value).__name__, "NumPy says": error,
                                    "expected": describe(declared.port)}) from None
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in _NUMERIC:
         raise _not_numeric(value, declared, array.dtype)
     return array
 

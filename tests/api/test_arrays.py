@@ -68,19 +68,21 @@ def test_numbers_take_the_shape_of_ones(value: Any, shape: list[int], expected: 
     assert data.units.reshape(-1).tolist() == [2]
 
 
-def test_bf16_takes_values_and_raw_bits(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("given", [np.float32, np.float64])
+def test_bf16_takes_values_and_raw_bits(rng: np.random.Generator, given: type[np.generic]) -> None:
     declared = declare("bf16", [-1])
-    values = rng.integers(-100, 100, 9).astype(np.float32)
+    values = rng.integers(-100, 100, 9).astype(given)
     bits = from_value(values, declared)
     np.testing.assert_array_equal(bits.logical(declared.element_type), values)
     raw = from_value(bits.units.view(np.float16), declared)
     np.testing.assert_array_equal(raw.logical(declared.element_type), values)
 
 
+@pytest.mark.parametrize("given", [np.int8, np.float64])
 @pytest.mark.parametrize(("kind", "low", "high"), [("u4", 0, 16), ("i4", -8, 8)])
-def test_packed_types(rng: np.random.Generator, kind: str, low: int, high: int) -> None:
+def test_packed_types(rng: np.random.Generator, kind: str, low: int, high: int, given: type[np.generic]) -> None:
     declared = declare(kind, [3, 3])
-    values = rng.integers(low, high, (3, 3)).astype(np.int8)
+    values = rng.integers(low, high, (3, 3)).astype(given)
     data = from_value(values, declared)
     assert data.units.nbytes == 5
     np.testing.assert_array_equal(data.logical(declared.element_type), values)
