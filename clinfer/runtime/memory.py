@@ -85,7 +85,7 @@ class NativePointer:
 
 class Releases:
     """How often memory was given back in this process before the last who referred to it was gone: while the `count`
-    stays, what was there is there."""
+    stays, what was there is there. Of two threads one may count for both: memory is gone before it is counted."""
 
     __slots__ = ("count",)
 
