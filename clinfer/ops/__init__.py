@@ -12,6 +12,7 @@ from clinfer.ops.operation import Converter, Operation
 from clinfer.topology import CustomKernel, Primitive, SourceNode
 
 _TYPES: dict[str, tuple[str, ...]] = {
+    "append": (),
     "batch_norm": ("BatchNormInference",),
     "batch_space": ("BatchToSpace", "SpaceToBatch"),
     "broadcast": ("Broadcast",),

@@ -28,8 +28,8 @@ ROWS: list[Row] = [(op.name, case) for op in all_operations()
 # random numbers (tests/api/test_random_uniform.py), compressed weights (tests/ops/test_compressed_weights.py), data
 # that are whole numbers times a step (tests/ops/test_byte_products.py), indices of 64 bits alone
 # (tests/ops/test_large_indices.py), and tensor cores (tests/ops/test_tensor_cores.py).
-_ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "quantise_rows_ref",
-              "dequantise_rows_ref", "color_convert_planar_rows",
+_ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "append_rows", "append_ref",
+              "quantise_rows_ref", "dequantise_rows_ref", "color_convert_planar_rows",
               "color_convert_images", "matmul_blocks", "matmul_blocks_bf16", "matmul_bytes", "reorder_nibbles",
               "sdpa_mma", "sdpa_mma_anywhere", "matmul_mma", "matmul_wgmma", "matmul_tma", "convolution_mma",
               "convolution_wgmma", "convolution_tma", "convolution_mma_planar", "convolution_mma_rows",

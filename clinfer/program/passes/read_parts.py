@@ -17,11 +17,12 @@ def read_parts(graph: Graph, context: BuildContext) -> None:
     for node in graph:
         if node.id in graph and isinstance(node.primitive, ReadsParts):
             for index in node.primitive.part_inputs:
-                _read_part(graph, node, index, context)
+                read_part(graph, node, index, context)
             _order_result(graph, node, context)
 
 
-def _read_part(graph: Graph, node: Node, index: int, context: BuildContext) -> None:
+def read_part(graph: Graph, node: Node, index: int, context: BuildContext) -> None:
+    """The same for one input."""
     primitive = node.primitive
     assert isinstance(primitive, ReadsParts)
     port = node.inputs[index]
