@@ -64,7 +64,7 @@ def test_the_snippets_of_the_readme_run_as_printed(tmp_path: Path, rng: np.rando
 
 LOOKED_UP_IN = ("", "clinfer", "clinfer/ops", "clinfer/kernels")
 PLACEHOLDERS = {"package.module"}
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
