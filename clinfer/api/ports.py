@@ -16,9 +16,9 @@ _OpenVinoConstOutput: TypeAlias = ov.ConstOutput
 AnyPort: TypeAlias = ov.Output | _OpenVinoConstOutput
 PortKey: TypeAlias = int | str | AnyPort
 _PORTS = (ov.Output, _OpenVinoConstOutput)
-_INTEGERS = (int, np.integer)
+INTEGERS = (int, np.integer)
 _NAMES = (str, *_PORTS)
-PORT_KEYS = (*_INTEGERS, *_NAMES)
+PORT_KEYS = (*INTEGERS, *_NAMES)
 
 
 class ConstOutput(ov.Output):
@@ -158,7 +158,7 @@ def _index(ports: Sequence[ov.Output], key: object, kind: str) -> int:
                                values={f"{kind}s": describe_all(ports)},
                                hint=f"give the {kind}'s index, name or port")
         return 0
-    if isinstance(key, _INTEGERS) and key >= 0:
+    if isinstance(key, INTEGERS) and key >= 0:
         found = int(key) if key < len(ports) else None
     elif isinstance(key, _NAMES):
         found = _search(ports, key)

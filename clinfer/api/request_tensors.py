@@ -10,7 +10,7 @@ from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_val
 from clinfer.api.host_slots import AnyInputSlot, AnyOutputSlot, HostInputSlot, HostOutputSlot
 from clinfer.api.input_slot import InputSlot
 from clinfer.api.output_slot import OutputSlot
-from clinfer.api.ports import AnyPort, PortKey, describe
+from clinfer.api.ports import INTEGERS, AnyPort, PortKey, describe
 from clinfer.api.remotes import Remotes
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.turns import Token
@@ -184,8 +184,9 @@ class RequestTensors:
     def set_tensors(self, inputs: Mapping[Any, AnyTensor] | str | AnyPort | None = None,
                     tensors: Sequence[AnyTensor] | None = None, *, tensor_name: str | None = None,
                     port: AnyPort | None = None) -> None:
-        """`set_tensors({key: tensor})`: `set_tensor` for each item. `set_tensors(key, tensors)`: one tensor for each
-        entry of the batch of the input of a name or port, each of which has shape 1 along the first axis.
+        """`set_tensors({key: tensor})`: `set_tensor` for each item, a number being the index of an input.
+        `set_tensors(key, tensors)`: one tensor for each entry of the batch of the input of a name or port, each of
+        which has shape 1 along the first axis.
 
         Images of a batch are read where they lie; other tensors are copied into one memory at each inference.
         """
@@ -193,7 +194,8 @@ class RequestTensors:
         with self.idle():
             if tensors is None:
                 for each, tensor in _items(given, "set_tensors"):
-                    self._set(self._slot(each), tensor)
+                    is_index = isinstance(each, INTEGERS)
+                    self._set(self._inputs[self._ports.input_index(each)] if is_index else self._slot(each), tensor)
                 return
             is_input, index = self._ports.find(given)
             if not is_input:

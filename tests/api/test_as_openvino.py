@@ -299,6 +299,19 @@ def tensors_of_requests(ov: ModuleType, core: Any, device: str) -> Any:
     return told
 
 
+def tensors_set_by_all_keys(ov: ModuleType, core: Any, device: str) -> Any:
+    compiled = core.compile_model(_two_inputs(), device, F32)
+    request, total = compiled.create_infer_request(), ov.Tensor(np.zeros((2, 2), np.float32))
+    given = [ov.Tensor(_array(2, 2) + more) for more in range(3)]
+    request.set_tensors({0: given[0], "b": given[1], compiled.output("sum"): total})
+    request.infer()
+    told = [total.data.tolist()]
+    request.set_tensors({1: given[2]})
+    request.infer()
+    return told, total.data.tolist(), [_what_happens(lambda key=key: request.set_tensors({key: given[0]}))
+                                       for key in (2, "no")]
+
+
 def the_dictionary_of_results(ov: ModuleType, core: Any, device: str) -> Any:
     compiled = core.compile_model(_two_inputs(), device, F32)
     results = compiled([_array(2, 2)] * 2)
@@ -321,7 +334,8 @@ def copies(ov: ModuleType, core: Any, device: str) -> Any:
 
 SCENARIOS = (keys_of_a_wrong_type, keys_that_do_not_exist, values_of_a_wrong_type, ports, sources_of_outputs,
              shared_results, shared_inputs, every_type, waiting, callbacks_and_user_data, profiling, streams,
-             encrypted_streams, versions, tensors_of_requests, the_dictionary_of_results, copies)
+             encrypted_streams, versions, tensors_of_requests, tensors_set_by_all_keys, the_dictionary_of_results,
+             copies)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
