@@ -65,6 +65,7 @@ class InputSlot:
         self._room: Memory | None = _room(engine, max(room, _LEAST_BYTES), declared.label)
         """What the device memory becomes when it is first needed."""
         self._value: np.ndarray | None = None
+        """What the device memory holds, for the host, if that is kept."""
         self._sent: HostData | None = None
         """What the device memory holds, as far as it is known; a copy."""
         self._admitted: StaticShape | None = None
@@ -224,8 +225,7 @@ class InputSlot:
             is_kept = data.units.nbytes <= _KEPT_BYTES or name in network.program.called_inputs
             shared = None if self._tensor is None else self._place.memory(data.units)
             if shared is not None and not (written and overlaps(span_of(data.units), written)):
-                self._value = self._copied_value(data) if is_kept else None
-                network.set_input(name, shared, data.shape, self._value)
+                network.set_input(name, shared, data.shape, self._copied_value(data) if is_kept else None)
                 return
             self._send(stream, data, is_kept)
         assert self._memory is not None

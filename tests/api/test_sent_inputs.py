@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from openvino import Model, Type
+from openvino import Model, Tensor, Type
 from openvino import opset13 as op
 
 from clinfer.api.core import Core
 from clinfer.base.errors import ClinferError
 from clinfer.network.network import Network
 from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.memory_types import IN_PLACE_ALIGNMENT
 from clinfer.runtime.stream import Stream
 from tests.decoders import F32
 
@@ -47,3 +48,31 @@ def test_small_inputs_that_are_there_already_are_not_sent_again(device: DeviceIn
         patch.setattr(Network, "execute", lost)
         request.infer(one)
     assert sent(one) and not sent(one)
+
+
+def _lying(values: np.ndarray, is_aligned: bool) -> np.ndarray:
+    """A copy where devices that work in the host's memory can reach it, or where they cannot."""
+    memory = np.empty(values.nbytes + 2 * IN_PLACE_ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % IN_PLACE_ALIGNMENT + (0 if is_aligned else values.itemsize)
+    found = memory[start:start + values.nbytes].view(values.dtype).reshape(values.shape)
+    found[...] = values
+    return found
+
+
+@pytest.mark.parametrize("way", ["shared arrays", "tensors"])
+def test_the_host_reads_what_was_given_last_wherever_it_lies(way: str, device: DeviceInfo,
+                                                             rng: np.random.Generator) -> None:
+    """Of sizes that are sent to the device once, and that lie where it can read them itself in between."""
+    x, sizes = op.parameter([-1], Type.f32, name="x"), op.parameter([2], Type.i64, name="sizes")
+    model = Model([op.broadcast(x, sizes)], [x, sizes], "m")
+    request = Core().compile_model(model, device.name, F32).create_infer_request()
+    data = rng.standard_normal(5).astype(np.float32)
+    for rows, is_aligned in [(2, False), (3, True), (2, False), (4, True), (4, False), (2, False), (2, True),
+                             *zip(rng.integers(1, 4, 20).tolist(), (rng.random(20) < 0.5).tolist(), strict=True)]:
+        given = _lying(np.array([rows, 5], np.int64), is_aligned)
+        if way == "tensors":
+            request.set_tensor("sizes", Tensor(given, shared_memory=True))
+            result = request.infer({"x": data})[0]
+        else:
+            result = request.infer({"x": data, "sizes": given}, share_inputs=True)[0]
+        np.testing.assert_array_equal(result, np.broadcast_to(data, (rows, 5)))
