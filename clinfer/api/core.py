@@ -140,6 +140,8 @@ class Core(OneOfAKind):
 
         @cache
         def read() -> ov.Model:
+            if isinstance(model, ov.Model):
+                return _validated(model)
             return self.read_model(model, weights, {"ENABLE_MMAP": settings.map_files,
                                                     "mend_onnx": settings.mend_onnx})
 
@@ -366,6 +368,18 @@ def natural_precision(engine: Engine) -> str:
         gains = able.tile_registers or able.ceilings.bf16 >= _BF16_PAYS * able.ceilings.f32
         return "bf16" if gains else "f32"
     return "f16" if able.fp16 else "f32"
+
+
+def _validated(model: ov.Model) -> ov.Model:
+    """A clone whose types and shapes follow from every edit; those of `model` are as old as its last validation.
+    Errors: ClinferError where an edit fits nothing."""
+    clone = model.clone()
+    try:
+        clone.validate_nodes_and_infer_types()
+    except RuntimeError as error:
+        raise ClinferError("OpenVINO cannot tell the model's types and shapes", where=f"model {model.friendly_name!r}",
+                           values={"OpenVINO says": reason_of(error)}) from None
+    return clone
 
 
 def _precision(settings: CompileConfig, engine: Engine) -> str:

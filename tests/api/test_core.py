@@ -19,7 +19,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops import CONVERTERS
 from clinfer.runtime import device as devices
 from clinfer.runtime.device import DeviceInfo
-from tests.api.models import IN_F16, assert_softmax, softmax, softmax_model
+from tests.api.models import F32, IN_F16, assert_softmax, softmax, softmax_model
 
 
 def test_devices_have_names(core: Core, device: DeviceInfo) -> None:
@@ -146,6 +146,27 @@ def test_the_model_is_left_alone_and_not_kept(core: Core, device: DeviceInfo, rn
     assert str(compiled.input("x").partial_shape) == "[?,5]"
     x = rng.random((3, 5), dtype=np.float32)
     assert_softmax(compiled(x)["x_out"], x, IN_F16)
+
+
+@pytest.mark.parametrize(("declared", "edited", "given", "refused"), [
+    ([-1, 4], [2, 4], [2, 4], [3, 4]), ([1, 4], [-1, 4], [3, 4], [3, 5]), ([1, 4], [2, 4], [2, 4], [1, 4]),
+    ([-1, 4], [-1, -1, 4], [2, 3, 4], [2, 4])])
+def test_edits_that_nothing_validated_yet(core: Core, device: DeviceInfo, rng: np.random.Generator,
+                                          declared: list[int], edited: list[int], given: list[int],
+                                          refused: list[int]) -> None:
+    """Another shape of a Parameter, and another operation in front of a Result; the model itself stays as it is."""
+    model = softmax_model({"x": declared})
+    (parameter,), (result,) = model.get_parameters(), model.get_results()
+    parameter.set_partial_shape(ov.PartialShape(edited))
+    result.input(0).replace_source_output(ov.opset13.convert(result.input_value(0), "f16").output(0))
+    compiled = core.compile_model(model, device.name, F32)
+    assert compiled.input().partial_shape == ov.PartialShape(edited) == compiled.output().partial_shape
+    assert compiled.output().element_type == ov.Type.f16
+    x = rng.standard_normal(given).astype(np.float32)
+    assert np.abs(compiled(x)[0] - softmax(x)).max() <= 1e-3
+    with pytest.raises(ClinferError, match=r"input '.*' has"):
+        compiled(np.zeros(refused, np.float32))
+    assert model.input().partial_shape == ov.PartialShape(declared)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x07\x12\x04"])
