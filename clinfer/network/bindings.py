@@ -14,7 +14,7 @@ from typing import NamedTuple
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.contract import COUNTERS_BYTES, BufferRef
 from clinfer.kernels.implementation import Implementation, StageImpl
-from clinfer.network.memory.aliases import Aliases, Uses
+from clinfer.network.memory.aliases import Aliases
 from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.memory.memory_pool import MemoryPool
 from clinfer.network.memory.slot_bytes import Needs
@@ -23,6 +23,7 @@ from clinfer.network.output import check_capacity
 from clinfer.network.plans.plan import Launch, TensorAlias
 from clinfer.network.reports.record import Growth
 from clinfer.program.program import Program, ProgramNode, Tensor
+from clinfer.runtime.buffer_uses import BufferUses
 from clinfer.runtime.launches import KernelTable
 from clinfer.runtime.memory import Memory
 
@@ -71,9 +72,9 @@ class Bindings:
         self.kernel_nodes: list[int] = []
         self.implementations: list[Implementation] = []
         self.kernel_index = number_kernels(program)
-        self._tensor_uses: dict[int, Uses] = {}
-        self._picture_uses: dict[int, list[Uses]] = {}
-        self._slot_uses: list[Uses] = [[] for _ in program.dependencies]
+        self._tensor_uses: dict[int, BufferUses] = {}
+        self._picture_uses: dict[int, list[BufferUses]] = {}
+        self._slot_uses: list[BufferUses] = [BufferUses() for _ in program.dependencies]
         self._slot_memories: dict[int, Memory] = {}
         self._memories: dict[int, Memory] = {}
         self._counters: dict[int, Memory] = {}
@@ -107,7 +108,7 @@ class Bindings:
             elif buffer.kind == "input" and buffer.index in apart:
                 kernel.set_buffer(position, apart[buffer.index])
             else:
-                self._uses(node, buffer).append((kernel, position))
+                self._uses(node, buffer).add(kernel, position)
         return len(self.kernels) - 1
 
     def _counters_of(self, index: int) -> Memory:
@@ -160,20 +161,20 @@ class Bindings:
         described = self._program.tensors[root]
         return self._pool.memory(described.slot) if described.storage == "slot" else self._memories.get(root)
 
-    def _uses(self, node: ProgramNode, buffer: BufferRef) -> Uses:
+    def _uses(self, node: ProgramNode, buffer: BufferRef) -> BufferUses:
         if buffer.kind == "scratch":
             return self._slot_uses[node.scratch_slots[buffer.index]]
         tensor = (node.inputs if buffer.kind == "input" else node.outputs)[buffer.index]
         described = self._program.tensors[tensor]
         if buffer.picture is not None:
             pictures = self._picture_uses.setdefault(described.root, [])
-            pictures += [[] for _ in range(len(pictures), buffer.picture + 1)]
+            pictures += [BufferUses() for _ in range(len(pictures), buffer.picture + 1)]
             return pictures[buffer.picture]
         if described.root in self._aliases.movable:
             return self._aliases.uses(described.root)
         if described.storage == "slot":
             return self._slot_uses[described.slot]
-        return self._tensor_uses.setdefault(described.root, [])
+        return self._tensor_uses.setdefault(described.root, BufferUses())
 
     def same_node(self, one: Launch, other: Launch) -> bool:
         """Whether two launches are stages of one node."""
@@ -212,9 +213,8 @@ class Bindings:
         if present is memory:
             return
         was_whole, self.is_whole = self.is_whole, False
-        if present is None or not present.shares_buffer(memory):
-            for kernel, position in self._tensor_uses.get(root, ()):
-                kernel.set_buffer(position, memory)
+        if root in self._tensor_uses and (present is None or not present.shares_buffer(memory)):
+            self._tensor_uses[root].set(memory)
         if root in self._picture_uses:
             self._bind_pictures(self._picture_uses[root], memory.pictures)
         self._memories[root] = memory
@@ -228,14 +228,14 @@ class Bindings:
                 self.bind(root, memory)
 
     @staticmethod
-    def _bind_pictures(uses_of: Sequence[Uses], pictures: Sequence[Memory]) -> None:
+    def _bind_pictures(uses_of: Sequence[BufferUses], pictures: Sequence[Memory]) -> None:
         """Give the kernels of each picture of a batch its image; the others let go of theirs."""
         for picture, uses in zip_longest(pictures[:len(uses_of)], uses_of, fillvalue=None):
+            if uses is not None and picture is not None:
+                uses.set(picture)
+                continue
             for kernel, position in uses or ():
-                if picture is None:
-                    kernel.forget_buffer(position)
-                else:
-                    kernel.set_buffer(position, picture)
+                kernel.forget_buffer(position)
 
     def bind_wanted(self, needs: Mapping[int, int], wanted: Wanted) -> tuple[Growth, ...]:
         """Give outputs, whose bytes are known by root, the memory that is wanted for them, if any; what grew of it."""
@@ -291,7 +291,7 @@ class Bindings:
         numbers = [number for found in self._specialised.values() for number in found]
         gone = {id(self.kernels[number]) for number in numbers}
         for uses in (*self._slot_uses, *self._tensor_uses.values(), *self._aliases.all_uses()):
-            uses[:] = [use for use in uses if id(use[0]) not in gone]
+            uses.drop(gone)
         for number in numbers:
             # The numbers stay taken, because records of past inferences tell of them.
             self.kernels.replace(number, 0)
@@ -337,8 +337,7 @@ class Bindings:
             memory = self._pool.memory(slot)
             assert memory is not None
             if self._slot_memories.get(slot) is not memory:
-                for kernel, position in self._slot_uses[slot]:
-                    kernel.set_buffer(position, memory)
+                self._slot_uses[slot].set(memory)
                 self._slot_memories[slot] = memory
         self._aliases.generation += bool(slots)
 

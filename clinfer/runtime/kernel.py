@@ -61,19 +61,21 @@ class ArgumentBlock:
 class Kernel:
     """One kernel object. Arguments stay set from launch to launch; not safe to share between threads.
 
-    It keeps the memories that are set as arguments alive, because OpenCL does not. `only_read`: the buffer arguments
-    that it is known not to write to.
+    It keeps the memories that are set as arguments alive, because OpenCL does not; `held` has those of buffers, by
+    index. `is_plain`: whether to set one is to call the driver and no more. `only_read`: the buffer arguments that it
+    is known not to write to.
     """
 
-    __slots__ = ("__weakref__", "_block", "_changes", "_memories", "_number", "_pointers", "_values", "entry", "handle",
-                 "only_read", "program")
+    __slots__ = ("__weakref__", "_block", "_changes", "_number", "_pointers", "_values", "entry", "handle", "held",
+                 "is_plain", "only_read", "program")
 
     def __init__(self, program: Program, entry: str, only_read: frozenset[int] = frozenset()) -> None:
         self.program = program
         self.entry = entry
         self.only_read = only_read
         self._values: dict[int, bytes] = {}
-        self._memories: dict[int, Memory] = {}
+        self.held: dict[int, Memory] = {}
+        self.is_plain = True
         self._pointers: set[int] = set()
         self._changes: dict[tuple[int, int], bytes | Memory | None] | None = None
         self._number = 0
@@ -95,7 +97,7 @@ class Kernel:
         if values.pop(index, None) != raw:
             status = driver.set_kernel_arg(self.handle, index, driver.size_of(len(raw)), raw)
             if status:
-                raise self._refused(status, index, len(raw))
+                raise self.refused(status, index, len(raw))
             changes = self._changes
             if changes is not None:
                 changes[self._number, index] = raw
@@ -115,7 +117,7 @@ class Kernel:
         if present != raw:
             status = driver.set_kernel_arg(self.handle, block.index, driver.size_of(len(raw)), raw)
             if status:
-                raise self._refused(status, block.index, len(raw))
+                raise self.refused(status, block.index, len(raw))
         block.put(raw)
 
     def show_block(self, image: StageImage, places: Sequence[int]) -> int | None:
@@ -129,23 +131,24 @@ class Kernel:
     def refused_block(self, error: int, nbytes: int) -> ClinferError:
         """The error for a status that setting the argument that is kept gave."""
         assert self._block is not None
-        return self._refused(error, self._block.index, nbytes)
+        return self.refused(error, self._block.index, nbytes)
 
     def set_buffer(self, index: int, memory: Memory) -> None:
         """Set a buffer argument, unless it is that; the kernel refers to `memory` until another one takes its place."""
         # Nothing is known of it while it is being changed.
-        native, held = memory.native, self._memories.pop(index, None)
+        native, held = memory.native, self.held.pop(index, None)
         if held is None or not held.shares_buffer(memory):
             if isinstance(native, NativePointer):
                 self._pointers.add(index)
+                self.is_plain = False
             elif index in self._pointers:
                 self._renew()
             status = native.set_argument(self.handle, index)
             if status:
-                raise self._refused(status, index, memory.nbytes)
+                raise self.refused(status, index, memory.nbytes)
             if self._changes is not None:
                 self._changes[self._number, index] = memory
-        self._memories[index] = memory
+        self.held[index] = memory
 
     def _renew(self) -> None:
         """Go on with a new kernel object: where a pointer was, NVIDIA's driver accepts no buffer any more, and then
@@ -154,8 +157,10 @@ class Kernel:
         self._create()
         previous.value, self.handle.value, self.handle = self.handle.value, previous.value, previous
         self._pointers.clear()
-        memories, values = self._memories, self._values
-        self._memories, self._values = {}, {}
+        self.is_plain = self._changes is None
+        memories, values = self.held.copy(), self._values
+        self.held.clear()
+        self._values = {}
         for index, raw in values.items():
             self.set_bytes(index, raw)
         block = None if self._block is None else self._block.take()
@@ -167,7 +172,7 @@ class Kernel:
 
     def forget_buffer(self, index: int) -> None:
         """Let go of the memory set as an argument; another must be set before the next launch."""
-        self._memories.pop(index, None)
+        self.held.pop(index, None)
         if self._changes is not None:
             self._changes[self._number, index] = None
 
@@ -175,25 +180,26 @@ class Kernel:
         """Let go of the memories set as arguments; those that are not kept by others must be set anew before the
         next launch."""
         if self._changes is not None:
-            self._changes.update(dict.fromkeys([(self._number, index) for index in self._memories]))
-        self._memories.clear()
+            self._changes.update(dict.fromkeys([(self._number, index) for index in self.held]))
+        self.held.clear()
 
     def note_changes(self, changes: dict[tuple[int, int], bytes | Memory | None], number: int) -> None:
         """Note in `changes` what arguments are from now on, by (number, index), as soon as they are others, but for the
         one that is kept; None for one that is let go of."""
-        self._changes, self._number = changes, number
+        self._changes, self._number, self.is_plain = changes, number, False
 
     def argument(self, index: int) -> bytes | Memory | None:
         """What an argument is at present; None: it was never set, or let go of."""
         if self._block is not None and index == self._block.index:
             return self._block.get()
-        return self._values.get(index) or self._memories.get(index)
+        return self._values.get(index) or self.held.get(index)
 
     def memories(self) -> tuple[Memory, ...]:
         """The memories that are set as arguments."""
-        return tuple(self._memories.values())
+        return tuple(self.held.values())
 
-    def _refused(self, error: int, index: int, nbytes: int) -> ClinferError:
+    def refused(self, error: int, index: int, nbytes: int) -> ClinferError:
+        """The error for a status that setting an argument of so many bytes gave."""
         return driver_error(error, f"set argument {index} of kernel {self.entry}",
                             where=f"device {self.program.device}", values={"bytes": nbytes})
 

@@ -125,6 +125,26 @@ EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernel
     return 0;
 }
 
+/* An argument of a kernel, by its index. */
+typedef struct {
+    void *const *kernel;
+    size_t index;
+} argument;
+
+/* Sets arguments to the same bytes of a handle; the first status that is not 0, with the number of the argument that
+   gave it in *failed; else 0. */
+EXPORT int clinfer_set_each(set_function set, const argument *arguments, size_t count, const void *handle,
+                            size_t *failed) {
+    for (size_t i = 0; i < count; ++i) {
+        const int status = set(*arguments[i].kernel, (unsigned)arguments[i].index, sizeof(void *), handle);
+        if (status) {
+            *failed = i;
+            return status;
+        }
+    }
+    return 0;
+}
+
 #if defined(_WIN32)
 /* The linker asks for this name, that of a module of Python. */
 EXPORT void *PyInit__launch_loop(void) { return NULL; }

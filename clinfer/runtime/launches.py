@@ -175,7 +175,7 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
                 self.exchange(progress[_AT], (kernel, work))
                 progress[_AT] += 1
             if progress[_OTHERS]:
-                self._kernels = [kernels[number] for number in planned.kernels(first, count)]
+                self._kernels = [*map(kernels.__getitem__, planned.kernels(first, count))]
                 self._forget_again()
         except BaseException:
             # Those that were exchanged may have other kernels than are noted, and stages other arguments.

@@ -28,18 +28,19 @@ class NativeBuffer:
     """An OpenCL buffer. `address`: where it lies on the device, once somebody has asked (`device_addresses.py`);
     `host_address` likewise where the host sees it (`host_copies.py`)."""
 
-    __slots__ = ("_raw", "address", "cl_buffer", "host_address", "kind")
+    __slots__ = ("address", "cl_buffer", "host_address", "kind", "raw")
 
     def __init__(self, cl_buffer: cl.Buffer, kind: NativeType = "cl_mem") -> None:
         self.cl_buffer = cl_buffer
         self.kind = kind
         self.address: int | None = None
         self.host_address: int | None = None
-        self._raw = struct.pack("P", cl_buffer.int_ptr)
+        self.raw = struct.pack("P", cl_buffer.int_ptr)
+        """The bytes that are it as a kernel's argument."""
 
     def set_argument(self, kernel: driver.HANDLE, index: int) -> int:
         """Make it a kernel's argument; the status."""
-        return int(driver.set_kernel_arg(kernel, index, _POINTER_SIZE, self._raw))
+        return int(driver.set_kernel_arg(kernel, index, _POINTER_SIZE, self.raw))
 
     def release(self) -> None:
         """Let go of the buffer; commands that were given before keep it."""
@@ -49,16 +50,16 @@ class NativeBuffer:
 class NativeImage:
     """An OpenCL image, which kernels read through a sampler; its texels have no address."""
 
-    __slots__ = ("_raw", "cl_image", "kind")
+    __slots__ = ("cl_image", "kind", "raw")
 
     def __init__(self, cl_image: cl.Image) -> None:
         self.cl_image = cl_image
         self.kind: NativeType = "image"
-        self._raw = struct.pack("P", cl_image.int_ptr)
+        self.raw = struct.pack("P", cl_image.int_ptr)
 
     def set_argument(self, kernel: driver.HANDLE, index: int) -> int:
         """Make it a kernel's argument; the status."""
-        return int(driver.set_kernel_arg(kernel, index, _POINTER_SIZE, self._raw))
+        return int(driver.set_kernel_arg(kernel, index, _POINTER_SIZE, self.raw))
 
     def release(self) -> None:
         """Let go of the image; commands that were given before keep it."""
@@ -69,6 +70,8 @@ class NativePointer:
     """Memory at an address that both host and kernels may hold, and what deals with it."""
 
     __slots__ = ("address", "calls", "kind")
+    raw = None
+    """Setting it as an argument is a call of its own."""
 
     def __init__(self, address: int, kind: NativeType, calls: PointerCalls) -> None:
         self.address = address

@@ -152,7 +152,7 @@ def test_images_of_former_batches_are_let_go(engine: Engine, rng: np.random.Gene
     give_images(network, planes_of("I420_THREE_PLANES", 1, 4, 6, rng))
     network.execute()
     network.stream.finish()
-    held = [bindings for kernel in network._bindings.kernels for bindings in kernel._memories.values()
+    held = [bindings for kernel in network._bindings.kernels for bindings in kernel.held.values()
             if bindings.native_type == "image" and bindings.native.cl_image in natives]  # type: ignore[union-attr]
     assert not held
 

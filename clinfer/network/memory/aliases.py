@@ -1,19 +1,20 @@
 """Where the tensors lie that may lie within others: in their own memory or in part of another, as plans say."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, KeysView, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, KeysView
+from itertools import repeat
+from operator import attrgetter
+from typing import NamedTuple
 
 from clinfer.network.plans.plan import TensorAlias
 from clinfer.program.program import Program
-from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.buffer_uses import BufferUses
 from clinfer.runtime.memory import Memory
 
-Uses = list[tuple[Kernel, int]]
+_MOVED, _WITHIN = attrgetter("moved"), attrgetter("within")
 
 
-@dataclass(frozen=True)
-class _Shown:
+class _Shown(NamedTuple):
     """What the kernels that use a tensor have been given: a memory from a byte on, and that part of it."""
 
     memory: Memory
@@ -42,22 +43,24 @@ class Aliases:
             if own:
                 self._long_homes[node.segment].update(own)
                 self._movable[node.segment] += [tensor for tensor in own if tensor not in self._movable[node.segment]]
-        self._uses: dict[int, Uses] = {tensor: [] for tensors in self._movable for tensor in tensors}
+        self._uses: dict[int, BufferUses] = {tensor: BufferUses() for tensors in self._movable for tensor in tensors}
         self._aliases: dict[int, TensorAlias] = {}
         self._shown: dict[int, _Shown] = {}
         self._seen = [-1] * len(program.segments)
         self._present: list[tuple[TensorAlias, ...]] = [()] * len(program.segments)
+        self._wanted: list[dict[int, TensorAlias]] = [{} for _ in program.segments]
+        self._inside = _inside(program)
 
     @property
     def movable(self) -> KeysView[int]:
         """The tensors that plans may place within others."""
         return self._uses.keys()
 
-    def uses(self, tensor: int) -> Uses:
+    def uses(self, tensor: int) -> BufferUses:
         """The kernel arguments that are a movable tensor's memory; to be added to."""
         return self._uses[tensor]
 
-    def all_uses(self) -> Iterable[Uses]:
+    def all_uses(self) -> Iterable[BufferUses]:
         """The kernel arguments of each movable tensor."""
         return self._uses.values()
 
@@ -85,11 +88,11 @@ class Aliases:
 
         `own_memory(tensor)`: the memory of a tensor that lies within no other; None if it has none.
         """
-        wanted = {place.moved: place for place in aliases}
-        for holder in {place.within for place in aliases} & self._long_homes[segment].keys() - wanted.keys():
+        wanted = dict(zip(map(_MOVED, aliases), aliases, strict=True))
+        for holder in {*map(_WITHIN, aliases)} & self._long_homes[segment].keys() - wanted.keys():
             wanted[holder] = TensorAlias(holder, self._long_homes[segment][holder], 0)
         movable, is_known = self._movable[segment], self._seen[segment] == self.generation
-        others = [tensor for tensor in movable if self._aliases.get(tensor) != wanted.get(tensor)]
+        others = {tensor for tensor, _ in wanted.items() ^ self._wanted[segment].items()}
         self.generation += bool(others)
         for tensor in others:
             place = wanted.get(tensor)
@@ -97,29 +100,42 @@ class Aliases:
                 del self._aliases[tensor]
             else:
                 self._aliases[tensor] = place
-        for tensor in self._behind(set(others), movable) if is_known else movable:
+        for tensor in self._behind(others) if is_known else movable:
             self._show(tensor, own_memory)
-        self._seen[segment], self._present[segment] = self.generation, aliases
+        self._seen[segment], self._present[segment], self._wanted[segment] = self.generation, aliases, wanted
 
-    def _behind(self, others: set[int], movable: Sequence[int]) -> list[int]:
-        """These tensors and those that lie within them, however deep, in the order of `movable`."""
-        found, more = others, others
-        while more:
-            more = {tensor for tensor, place in self._aliases.items() if place.within in more} - found
-            found = found | more
-        return [tensor for tensor in movable if tensor in found]
+    def _behind(self, others: set[int]) -> list[int]:
+        """These tensors and those that lie within them, however deep."""
+        may_lie = others.union(*map(self._inside.get, others, repeat(())))
+        return sorted(others | (may_lie & self._aliases.keys()))
 
     def _show(self, tensor: int, own_memory: Callable[[int], Memory | None]) -> None:
-        home, offset = tensor, 0
-        while home in self._aliases:
-            offset += self._aliases[home].offset
-            home = self._aliases[home].within
+        home, offset, place = tensor, 0, self._aliases.get(tensor)
+        while place is not None:
+            home, offset = place.within, offset + place.offset
+            place = self._aliases.get(home)
         memory, shown = own_memory(home), self._shown.get(tensor)
         if memory is None:
             self._shown.pop(tensor, None)
         elif shown is None or shown.memory is not memory or shown.offset != offset:
             self._shown.pop(tensor, None)
             part = memory.part(offset, memory.capacity - offset) if offset else memory
-            for kernel, position in self._uses[tensor]:
-                kernel.set_buffer(position, part)
+            self._uses[tensor].set(part)
             self._shown[tensor] = _Shown(memory, offset, part)
+
+
+def _inside(program: Program) -> dict[int, set[int]]:
+    """The tensors that may lie within others, however deep."""
+    homes = [(aliased.moved, aliased.within) for node in program.nodes for aliased in node.aliases]
+    holders: dict[int, set[int]] = {}
+    for moved, within in (*homes, *program.long_homes.items()):
+        holders.setdefault(moved, set()).add(within)
+    inside: dict[int, set[int]] = {}
+    for moved in holders:
+        above, more = set[int](), holders[moved]
+        while more:
+            above |= more
+            more = {further for holder in more for further in holders.get(holder, ())} - above
+        for holder in above:
+            inside.setdefault(holder, set()).add(moved)
+    return inside
