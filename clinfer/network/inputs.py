@@ -60,7 +60,7 @@ class Inputs:
         """What is known when an execution begins that is given these inputs, by their names; `bind` is told of the
         memory of each tensor. Errors: ClinferError for inputs that were not given."""
         known, missing = Known(), []
-        shapes, values = known.shapes.maps[0], known.values
+        shapes, values = known.shapes.maps[0], known.values.maps[0]
         for name, tensor in tensors.items():
             given = self.given.get(name)
             if given is not None:

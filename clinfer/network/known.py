@@ -7,16 +7,22 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from clinfer.base.shape import StaticShape
+from clinfer.network.plans.plan import Plan
 from clinfer.network.plans.present import PlannedShapes
 
 
 @dataclass(frozen=True)
 class Known:
     """By the indices of tensors: their shapes, and the values of those that the host knows. It grows step by step, by
-    the shapes that plans tell."""
+    what plans tell."""
 
     shapes: ChainMap[int, StaticShape] = field(default_factory=ChainMap)
-    values: dict[int, np.ndarray] = field(default_factory=dict)
+    values: ChainMap[int, np.ndarray] = field(default_factory=ChainMap)
+
+    def take(self, plan: Plan) -> None:
+        """What a plan tells is known from now on."""
+        self.shapes.maps.append(plan.shapes)  # type: ignore[arg-type]
+        self.values.maps.append(plan.values)  # type: ignore[arg-type]
 
     def shapes_of(self, tensors: tuple[int, ...]) -> dict[int, StaticShape]:
         """The shapes of several tensors, as far as they are known."""

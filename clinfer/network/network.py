@@ -312,8 +312,7 @@ class Network:
 
     def _run_ready(self, key: SegmentKey, seen: SeenPlan, known: Known, note: Note | None, is_counted: bool) -> None:
         """Enqueue the steps of a plan that was prepared; `note`: on what that took."""
-        known.shapes.maps.append(seen.plan.shapes)  # type: ignore[arg-type]
-        known.values.update(seen.plan.values)
+        known.take(seen.plan)
         if note is not None:
             self._execution_log.add(note)
         self.stream.pace = seen.pace

@@ -133,6 +133,17 @@ def test_a_plan_keeps_its_shapes(engine: Engine, counter: Counter) -> None:
     assert {shape: plan.shapes[output] for shape, plan in plans.items()} == {shape: shape for shape in plans}
 
 
+def test_a_plan_keeps_its_values(engine: Engine, counter: Counter) -> None:
+    network = network_of(engine, _attention(1))
+    tensor = next(iter(network.program.input_tensors.values()))
+    plans = [network._planner.plan(0, {tensor: shape}, {}) for shape in ((2, 7, 32), (3, 9, 32))]
+    for plan, shape in zip(plans, ((2, 7, 32), (3, 9, 32)), strict=True):
+        told = {tuple(value.reshape(-1).tolist()) for value in plan.values.values()}
+        assert shape in told and (*shape[:2], 4, 8) in told, told
+    first = next(iter(plans[0].values))
+    assert first in plans[0].values and plans[0].values[first] is plans[0].values[first]
+
+
 def test_new_shapes_hardly_ask_the_planner(engine: Engine, rng: np.random.Generator, counter: Counter) -> None:
     model = _attention(2)
     network, oracle = network_of(engine, model), CpuPlugin(model)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from operator import gt
 
 import numpy as np
@@ -70,8 +69,8 @@ class MemoryPool:
         mends it."""
         self.is_loose = False
         """Whether slots have room for likely sizes, and lie farther apart than executions needed."""
-        self._needed = [-1] * len(program.dependencies)
-        """The most that executions needed of slots while these were loose."""
+        self._needed: dict[Sequence[int], Sequence[int]] = {}
+        """The most that executions needed of slots while these were loose, in rows as plans have them."""
         self._settled = 0
 
     def memory(self, slot: int) -> Memory | None:
@@ -111,9 +110,9 @@ class MemoryPool:
 
     def _note(self, needs: Needs) -> None:
         self._history.add(needs)
-        needed = self._needed
-        for slot, nbytes in compress(needs, _are_more(needs, needed)) if self.is_loose else ():
-            needed[slot] = max(nbytes, needed[slot])
+        if self.is_loose:
+            slots, nbytes = rows_of(needs)
+            self._needed[slots] = tuple(map(max, self._needed.get(slots, nbytes), nbytes))
 
     def settles(self, is_new: bool) -> bool:
         """Told of each execution whether its shapes are new: whether slots that are loose may `fit` tighter now."""
@@ -141,11 +140,13 @@ class MemoryPool:
     def _tighten(self) -> list[int]:
         """Arrange the slots anew in the chunks that are there, without room for more than executions needed, because
         caches then hold more of them; those that lie elsewhere now."""
-        slots = [slot for slot, nbytes in enumerate(self._needed) if nbytes >= 0]
-        needed = self._rounded(np.array([self._needed[slot] for slot in slots], np.int64))
-        sizes = dict(zip(slots, needed.tolist(), strict=True))
+        most = np.full(len(self._capacity), -1, np.int64)
+        for slots, nbytes in self._needed.items():
+            np.maximum.at(most, list(slots), nbytes)
+        needed = np.flatnonzero(most >= 0)
+        sizes = dict(zip(needed.tolist(), self._rounded(most[needed]).tolist(), strict=True))
         self.is_loose = False
-        self._needed = [-1] * len(self._needed)
+        self._needed = {}
         found = self._memory_planner.plan_memory(sizes, [chunk.nbytes for chunk in self._chunks], {}, may_add=False)
         if found is None:
             return []

@@ -21,7 +21,8 @@ Numbers = Any
 """The row of numbers of the segment: integers, of arrays their identities."""
 Arrays = Mapping[int, np.ndarray]
 """Arrays of the host by the places of their names."""
-_Array = Callable[[Numbers, Arrays], np.ndarray]
+MakeArray = Callable[[Numbers, Arrays], np.ndarray]
+"""Gives a value of the host."""
 _Make = Callable[[Numbers, Arrays], OtherStep]
 
 
@@ -77,7 +78,7 @@ def _names(spelled: Names | str) -> Names:
     return (spelled,) if isinstance(spelled, str) else spelled
 
 
-def _array(program: Program, tensor: int, described: SegmentNodes, places: Places, constant: Constant) -> _Array:
+def _array(program: Program, tensor: int, described: SegmentNodes, places: Places, constant: Constant) -> MakeArray:
     """What gives a value of the host as an array."""
     known = constant(tensor)
     if known is not None:
@@ -90,7 +91,7 @@ def _array(program: Program, tensor: int, described: SegmentNodes, places: Place
     return lambda numbers, _: np.array(get(numbers), kind).reshape(shape)
 
 
-def _uploaded(tensor: int, layout: Layout, array: _Array, numbers: Numbers, arrays: Arrays) -> Upload:
+def _uploaded(tensor: int, layout: Layout, array: MakeArray, numbers: Numbers, arrays: Arrays) -> Upload:
     value = array(numbers, arrays)
     return Upload(tensor, layout.with_shape(value.shape).pack(value))
 

@@ -83,7 +83,7 @@ class SegmentPlanner:
             raise
         changed, with_kernels = runner.changed_count
         is_small = changed * SMALL_SHARE < len(self._nodes) or with_kernels * SMALL_SHARE < self._with_kernels
-        return self._present.plan(runner, not is_small)
+        return self._present.plan(runner, self._arrays.copy(), not is_small)
 
     def _take(self, shapes: Mapping[int, StaticShape], values: Values) -> None:
         """Put in what comes in."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,7 @@ class Site:
         return f"{self.within}/{path}" if self.within else path
 
 
-@dataclass(frozen=True, eq=False)
-class Note:
+class Note(NamedTuple):
     """One run of a segment. `made`: whether its plan was made for it, `evicted`: once more. `before`: what the
     segment ran before. `read`: the tensors that the host read first. `external`: outputs in the caller's memory."""
 
