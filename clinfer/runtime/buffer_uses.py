@@ -53,19 +53,18 @@ class BufferUses:
 
     def set(self, memory: Memory) -> None:
         """Set each, unless it is that; kernels refer to `memory` until another one takes its place."""
-        function, set_argument, raw = _set_each_in_c(), driver.set_kernel_arg, memory.native.raw
-        kernels = self._kernels
-        if function is None or raw is None or not hasattr(set_argument, "argtypes") or not all(map(_IS_PLAIN, kernels)):
-            for kernel, position in self:
+        raw, kernels, done = memory.native.raw, self._kernels, 0
+        function, set_argument = _set_each_in_c(), driver.set_kernel_arg
+        # Where there is no compiler, or the function is none of a library, each is set by itself.
+        if function is not None and raw is not None and hasattr(set_argument, "argtypes") and all(
+                map(_IS_PLAIN, kernels)):
+            # Nothing is known of them while they are being changed.
+            _do(map(dict.pop, self._memories, self._positions, repeat(None)))
+            done = function(set_argument, self._packed.buffer_info()[0], len(kernels), raw)
+            _do(map(dict.__setitem__, self._memories[:done], self._positions, repeat(memory)))
+        if done < len(kernels):
+            for kernel, position in [*self][done:]:
                 kernel.set_buffer(position, memory)
-            return
-        # Nothing is known of them while they are being changed.
-        _do(map(dict.pop, self._memories, self._positions, repeat(None)))
-        failed = ctypes.c_size_t()
-        status = function(set_argument, self._packed.buffer_info()[0], len(kernels), raw, ctypes.byref(failed))
-        if status:
-            raise kernels[failed.value].refused(status, self._positions[failed.value], memory.nbytes)
-        _do(map(dict.__setitem__, self._memories, self._positions, repeat(memory)))
 
 
 @cache
@@ -73,5 +72,5 @@ def _set_each_in_c() -> Callable[..., int] | None:
     function: Any = function_of("clinfer.runtime._launch_loop", "clinfer_set_each")
     if function is not None:
         pointer = ctypes.c_void_p
-        function.argtypes = (pointer, pointer, ctypes.c_size_t, ctypes.c_char_p, pointer)
+        function.argtypes, function.restype = (pointer, pointer, ctypes.c_size_t, ctypes.c_char_p), ctypes.c_size_t
     return function

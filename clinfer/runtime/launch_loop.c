@@ -131,18 +131,12 @@ typedef struct {
     size_t index;
 } argument;
 
-/* Sets arguments to the same bytes of a handle; the first status that is not 0, with the number of the argument that
-   gave it in *failed; else 0. */
-EXPORT int clinfer_set_each(set_function set, const argument *arguments, size_t count, const void *handle,
-                            size_t *failed) {
-    for (size_t i = 0; i < count; ++i) {
-        const int status = set(*arguments[i].kernel, (unsigned)arguments[i].index, sizeof(void *), handle);
-        if (status) {
-            *failed = i;
-            return status;
-        }
-    }
-    return 0;
+/* Sets arguments to the same bytes of a handle, until one is refused; how many were set. */
+EXPORT size_t clinfer_set_each(set_function set, const argument *arguments, size_t count, const void *handle) {
+    for (size_t i = 0; i < count; ++i)
+        if (set(*arguments[i].kernel, (unsigned)arguments[i].index, sizeof(void *), handle))
+            return i;
+    return count;
 }
 
 #if defined(_WIN32)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, KeysView
 from itertools import repeat
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from clinfer.network.plans.plan import TensorAlias
@@ -11,7 +11,7 @@ from clinfer.program.program import Program
 from clinfer.runtime.buffer_uses import BufferUses
 from clinfer.runtime.memory import Memory
 
-_MOVED, _WITHIN = attrgetter("moved"), attrgetter("within")
+_MOVED, _WITHIN, _FIRST = attrgetter("moved"), attrgetter("within"), itemgetter(0)
 
 
 class _Shown(NamedTuple):
@@ -92,17 +92,15 @@ class Aliases:
         for holder in {*map(_WITHIN, aliases)} & self._long_homes[segment].keys() - wanted.keys():
             wanted[holder] = TensorAlias(holder, self._long_homes[segment][holder], 0)
         movable, is_known = self._movable[segment], self._seen[segment] == self.generation
-        others = {tensor for tensor, _ in wanted.items() ^ self._wanted[segment].items()}
+        others = {*map(_FIRST, wanted.items() ^ self._wanted[segment].items())}
         self.generation += bool(others)
-        for tensor in others:
-            place = wanted.get(tensor)
-            if place is None:
-                del self._aliases[tensor]
-            else:
-                self._aliases[tensor] = place
+        for tensor in self._wanted[segment].keys() - wanted.keys():
+            del self._aliases[tensor]
+        self._aliases.update(wanted)
+        self._wanted[segment] = wanted
         for tensor in self._behind(others) if is_known else movable:
             self._show(tensor, own_memory)
-        self._seen[segment], self._present[segment], self._wanted[segment] = self.generation, aliases, wanted
+        self._seen[segment], self._present[segment] = self.generation, aliases
 
     def _behind(self, others: set[int]) -> list[int]:
         """These tensors and those that lie within them, however deep."""
@@ -115,10 +113,10 @@ class Aliases:
             home, offset = place.within, offset + place.offset
             place = self._aliases.get(home)
         memory, shown = own_memory(home), self._shown.get(tensor)
-        if memory is None:
-            self._shown.pop(tensor, None)
-        elif shown is None or shown.memory is not memory or shown.offset != offset:
-            self._shown.pop(tensor, None)
+        if shown is not None and shown.memory is memory and shown.offset == offset:
+            return
+        self._shown.pop(tensor, None)
+        if memory is not None:
             part = memory.part(offset, memory.capacity - offset) if offset else memory
             self._uses[tensor].set(part)
             self._shown[tensor] = _Shown(memory, offset, part)
