@@ -170,6 +170,16 @@ def test_sources_are_dumped(engine: Engine, codes: list[StageCode], tmp_path: Pa
     assert f"#define KERNEL_ID {codes[0].kernel_id}" in text
 
 
+def test_kernels_are_found_without_their_sources(engine: Engine, codes: list[StageCode],
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    KernelCache(engine).prepare(codes)
+
+    def refuse(_: StageCode) -> str:
+        raise AssertionError("a source was put together")
+    monkeypatch.setattr(StageCode, "source", property(refuse))
+    assert KernelCache(engine).prepare(codes).keys() == {code.kernel_id for code in codes}
+
+
 def test_other_capabilities_have_another_cache(engine: Engine, codes: list[StageCode],
                                                monkeypatch: pytest.MonkeyPatch) -> None:
     KernelCache(engine).prepare(codes)
