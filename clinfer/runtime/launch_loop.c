@@ -9,6 +9,18 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
+/* Behind an inference what launches need is in no cache of the processor: it is asked for some launches ahead, pointer by
+   pointer, while earlier ones are given to the driver. */
+#if defined(__GNUC__)
+#define ASK_AHEAD(address) __builtin_prefetch(address)
+/* GCC leaves out calls of functions that do nothing else. */
+#define INLINED __attribute__((always_inline)) inline
+#else
+#define ASK_AHEAD(address) ((void)(address))
+#define INLINED inline
+#endif
+enum { BLOCKS_AHEAD = 9, POINTERS_AHEAD = 6, HANDLES_AHEAD = 3, CACHE_LINE = 64 };
+
 typedef int (*enqueue_function)(void *queue, void *kernel, unsigned dims, const size_t *offset,
                                 const size_t *global_size, const size_t *local_size, unsigned waits,
                                 const void *events, void *event);
@@ -54,6 +66,10 @@ EXPORT int clinfer_launch_each(enqueue_function enqueue, void *queue, const laun
     for (size_t i = 0; i < count; ++i) {
         const work_size *work = &launches[i].work;
         size_t axis = 0;
+        if (i + POINTERS_AHEAD < count)
+            ASK_AHEAD(launches[i + POINTERS_AHEAD].kernel);
+        if (i + HANDLES_AHEAD < count)
+            ASK_AHEAD(*launches[i + HANDLES_AHEAD].kernel);
         while (axis < work->dims && work->global_size[axis])
             ++axis;
         if (axis < work->dims)
@@ -90,6 +106,18 @@ typedef struct {
     size_t at, others, resized;
 } progress;
 
+static INLINED void ask_ahead(argument_block *const *kernels, const planned_launch *planned, size_t left) {
+    if (BLOCKS_AHEAD < left) {
+        const argument_block *block = kernels[planned[BLOCKS_AHEAD].kernel];
+        ASK_AHEAD(block);
+        ASK_AHEAD((const char *)block + CACHE_LINE);
+    }
+    if (POINTERS_AHEAD < left)
+        ASK_AHEAD(kernels[planned[POINTERS_AHEAD].kernel]->kernel);
+    if (HANDLES_AHEAD < left)
+        ASK_AHEAD(*kernels[planned[HANDLES_AHEAD].kernel]->kernel);
+}
+
 /* Lets launches from number to->at on be the planned ones, with their argument blocks set; `resized` of each: whether
    its work size is another one. The first status that is not 0, LEFT_TO_PYTHON too, with the number of the launch in
    to->at. */
@@ -101,6 +129,7 @@ EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernel
         argument_block *own = kernels[next->kernel];
         const unsigned char *block = blocks + next->block;
         const size_t nbytes = next->block_bytes;
+        ask_ahead(kernels, next, count - i);
         if (nbytes && (own->nbytes != nbytes || memcmp(own->block, block, nbytes))) {
             int status = LEFT_TO_PYTHON;
             if (nbytes <= own->room) {
