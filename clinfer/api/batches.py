@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from clinfer.api.arrays import Declared, HostData, check_tensor_type, tensor_shape
-from clinfer.api.remote_checks import check_remote
+from clinfer.api.remote_checks import check_remote, memory_of
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape, show
@@ -78,5 +78,6 @@ class Batch:
         """Enqueue the copies of remote buffers into one memory."""
         offset = 0
         for tensor in self.remotes:
-            stream.copy(tensor.memory, target, tensor.byte_size, target_offset=offset)
+            source = memory_of(tensor, self._entry.label, self._engine)
+            stream.copy(source, target, tensor.byte_size, target_offset=offset)
             offset += tensor.byte_size

@@ -240,6 +240,7 @@ class CompiledModel(OneOfAKind, metaclass=Handle):
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS": self._config.num_streams,
             "LOADED_FROM_CACHE": self._loaded_from_cache,
             "host_waits": self.host_waits,
+            "compute_units": self.engine.queue_device.max_compute_units,
             **self._config.properties(),
         }
         values["SUPPORTED_PROPERTIES"] = dict.fromkeys(["SUPPORTED_PROPERTIES", *values], "RO")

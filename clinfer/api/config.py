@@ -45,8 +45,9 @@ class CompileConfig:
     `cache_precision`: the name of the type in which keys and values of decoders are stored; empty, and for what is no
     float of 16 bits, that which the model gives them.
     `streams`: inferences that run at a time; 0 lets the performance hint decide, with at most `requests`
-    (0: no such limit). `build_threads`: kernels are built in that many processes (0: one per core). `map_files`:
-    weights are mapped from their file instead of read.
+    (0: no such limit). `threads`: of a CPU's device they all compute in at most so many (0: one per core).
+    `build_threads`: kernels are built in that many processes (0: one per core). `map_files`: weights are mapped from
+    their file instead of read.
     `profiling`: whether every inference measures what each primitive costs.
     `specialise_after`: a shape that comes again that often is specialised in the background (0: never).
     `cache_dir`: the folder of compiled blobs; empty: none are kept. `encryption`: what encrypts them.
@@ -64,6 +65,7 @@ class CompileConfig:
     performance_hint: PerformanceMode = PerformanceMode.LATENCY
     streams: int = 0
     requests: int = 0
+    threads: int = 0
     build_threads: int = 0
     map_files: bool = True
     profiling: bool = False
@@ -120,6 +122,7 @@ class CompileConfig:
             "PERFORMANCE_HINT": self.performance_hint,
             "PERFORMANCE_HINT_NUM_REQUESTS": self.requests,
             "NUM_STREAMS": self.num_streams,
+            "INFERENCE_NUM_THREADS": self.threads,
             "COMPILATION_NUM_THREADS": self.build_threads,
             "ENABLE_MMAP": self.map_files,
             "PERF_COUNT": self.profiling,
@@ -176,6 +179,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "PERFORMANCE_HINT": ("performance_hint", read_choice(PerformanceMode)),
     "PERFORMANCE_HINT_NUM_REQUESTS": ("requests", read_count),
     "NUM_STREAMS": ("streams", read_streams),
+    "INFERENCE_NUM_THREADS": ("threads", read_count),
     "COMPILATION_NUM_THREADS": ("build_threads", read_count),
     "ENABLE_MMAP": ("map_files", read_switch),
     "PERF_COUNT": ("profiling", read_switch),

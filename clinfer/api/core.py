@@ -39,6 +39,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reading import Reader, read_model
 from clinfer.remote.context import ClContext, RemoteContext
 from clinfer.remote.described_contexts import make_context
+from clinfer.runtime.cores import bound_on_threads
 from clinfer.runtime.device import DeviceInfo, available_devices
 from clinfer.runtime.engine import Engine
 
@@ -85,7 +86,7 @@ class Core(OneOfAKind):
                                values={"xml_config_file": xml_config_file}, hint=NO_PLUGINS.instead)
         self._reader = Reader()
         self._is_extended = False
-        self._engines: dict[tuple[str, int], Engine] = {}
+        self._engines: dict[tuple[str, int, int], Engine] = {}
         self._contexts: dict[str, tuple[CompileConfig, ClContext]] = {}
         self._defaults: dict[str, CompileConfig] = {}
         self._common = CompileConfig()
@@ -191,7 +192,8 @@ class Core(OneOfAKind):
         parts = load_model_parts(content if encryption is None else encryption.decrypted(content), context.engine,
                                  self._reader)
         check_imported(parts.config, CompileConfig().updated(own))
-        parts = replace(parts, config=replace(parts.config, encryption=encryption).updated(own))
+        parts = replace(parts, config=replace(
+            parts.config, encryption=encryption, threads=settings.threads).updated(own))
         check_queue(context, parts.config)
         return CompiledModel(parts, context)
 
@@ -215,11 +217,12 @@ class Core(OneOfAKind):
         return self._open(device, self._config_of(device))
 
     def _open(self, device: DeviceInfo, config: CompileConfig) -> Engine:
-        """A device is opened once for each number of build threads."""
-        key = (device.name, config.build_threads)
+        """A device is opened once for each number of build threads, and of threads that it is bound to."""
+        threads = bound_on_threads(device, config.threads)
+        key = (device.name, config.build_threads, threads)
         with self._lock:
             if key not in self._engines:
-                self._engines[key] = Engine(device, build_workers=config.build_threads)
+                self._engines[key] = Engine(device, build_workers=config.build_threads, threads=threads)
             return self._engines[key]
 
     # -- contexts -------------------------------------------------------------------------------
@@ -308,7 +311,7 @@ class Core(OneOfAKind):
     def _memory_statistics(self, device: DeviceInfo) -> dict[str, int]:
         """Bytes that this Core holds on a device now, by allocation type; of types that were never in use nothing."""
         with self._lock:
-            opened = [engine for (name, _), engine in self._engines.items() if name == device.name]
+            opened = [engine for (name, *_), engine in self._engines.items() if name == device.name]
         found: Counter[str] = Counter()
         for engine in opened:
             found.update(engine.memory_statistics())

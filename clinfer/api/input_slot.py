@@ -19,7 +19,7 @@ from clinfer.api.arrays import (
 )
 from clinfer.api.batches import Batch
 from clinfer.api.ports import port_name
-from clinfer.api.remote_checks import RemoteCheck
+from clinfer.api.remote_checks import RemoteCheck, memory_of
 from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.base.shape import Dim, StaticShape, show
 from clinfer.frontend.openvino_import import openvino as ov
@@ -213,7 +213,7 @@ class InputSlot:
         caller finishes the stream. `written`: where on the host the device writes its results itself."""
         data, remote, batch = self._data, self._remote, self._batch
         if remote is not None:
-            network.set_input(name, remote.memory, remote.static_shape)
+            network.set_input(name, memory_of(remote, self.declared.label, self._engine), remote.static_shape)
             return
         if batch is not None and self.declared.is_surface:
             network.set_input(name, batch.pictures, batch.shape)

@@ -31,9 +31,9 @@ from clinfer.program.blobs.programs import made_with
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.mapped_file import MappedFile, map_file
 
-_RUN_TIME_SETTINGS = ("performance_hint", "execution_mode", "streams", "requests", "build_threads", "map_files",
-                      "profiling", "specialise_after", "without_effect", "cache_dir", "encryption", "build_progress",
-                      "preallocation_iterations", "preallocation_ratio", "preallocation_bytes")
+_RUN_TIME_SETTINGS = ("performance_hint", "execution_mode", "streams", "requests", "threads", "build_threads",
+                      "map_files", "profiling", "specialise_after", "without_effect", "cache_dir", "encryption",
+                      "build_progress", "preallocation_iterations", "preallocation_ratio", "preallocation_bytes")
 """Fields of CompileConfig that do not reach the program; every other one belongs to a blob's name."""
 
 _WEIGHTS_BESIDE = {".xml": ".bin", ".pdmodel": ".pdiparams", ".onnx": "", ".tflite": ""}

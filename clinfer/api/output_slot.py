@@ -8,7 +8,7 @@ import numpy as np
 
 from clinfer.api.arrays import Declared, check_tensor_type, check_unchanged, raw_bytes, tensor_shape
 from clinfer.api.input_slot import blank_shape
-from clinfer.api.remote_checks import RemoteCheck, check_writable
+from clinfer.api.remote_checks import RemoteCheck, check_writable, memory_of
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.host_tensors import host_tensor_over
@@ -34,6 +34,7 @@ class OutputSlot:
 
     def __init__(self, declared: Declared, engine: Engine, place: HostPlace) -> None:
         self.declared = declared
+        self._engine = engine
         self._check_remote = RemoteCheck(declared, engine)
         self._place = place
         self._offered: OfferedMemory | None = None
@@ -107,7 +108,7 @@ class OutputSlot:
         """
         if self._remote is not None:
             self._check_remote(self._remote)
-            return self._remote.memory
+            return memory_of(self._remote, self.declared.label, self._engine)
         units = None if self._tensor is None or self._is_lent_out else self._tensor.data
         found = None if units is None else self._place.memory(units)
         if units is None or found is None or (read and overlaps(span_of(units), read)):

@@ -8,10 +8,12 @@ from clinfer.api.ports import describe
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import is_static, show
+from clinfer.remote.host_memories import memory_for, reaches
 from clinfer.remote.region import Region
 from clinfer.remote.surfaces import check_plane
 from clinfer.remote.tensors import ClImage2DTensor, RemoteTensor
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.memory import Memory
 
 WHERE = "infer request"
 _FEW = 16
@@ -51,7 +53,7 @@ def check_remote(tensor: RemoteTensor, declared: Declared, engine: Engine) -> No
         declared.check_shape(tensor.static_shape)
     if tensor.is_image:
         check_plane(tensor.as_(ClImage2DTensor).image, tensor.static_shape[-1], declared.label)
-    _ = tensor.memory
+    memory_of(tensor, declared.label, engine)
 
 
 def check_writable(tensor: RemoteTensor, declared: Declared) -> None:
@@ -81,11 +83,23 @@ def _check_surface(tensor: RemoteTensor, declared: Declared) -> None:
 
 
 def check_context(tensor: RemoteTensor, label: str, engine: Engine) -> None:
-    """Raise unless the tensor lies in this engine's OpenCL context; `label`: what it was given for."""
-    theirs, ours = tensor.context.engine, engine
-    if theirs is not ours and theirs.cl_context.int_ptr != ours.cl_context.int_ptr:
-        raise ClinferError(f"{label} was given a tensor of another context", where=WHERE, values={
-            "given": str(tensor), "the tensor's context": f"{theirs.cl_context.int_ptr:#x} on {theirs.device}",
-            "the model's context": f"{ours.cl_context.int_ptr:#x} on {ours.device}"},
-            hint="make the tensor with compiled.get_context().create_tensor, or compile the model for the tensor's "
-                 "context")
+    """Raise unless this engine reaches the tensor, which lies in its OpenCL context or beside it, see
+    `host_memories.reaches`; `label`: what it was given for."""
+    if not reaches(engine, tensor.whole):
+        raise _is_elsewhere(tensor, label, engine)
+
+
+def memory_of(tensor: RemoteTensor, label: str, engine: Engine) -> Memory:
+    """What kernels of this engine are given for a tensor that passed `check_context`."""
+    found = memory_for(engine, tensor.memory)
+    if found is None:
+        raise _is_elsewhere(tensor, label, engine)
+    return found
+
+
+def _is_elsewhere(tensor: RemoteTensor, label: str, ours: Engine) -> ClinferError:
+    theirs = tensor.context.engine
+    return ClinferError(f"{label} was given a tensor of another context", where=WHERE, values={
+        "given": str(tensor), "the tensor's context": f"{theirs.cl_context.int_ptr:#x} on {theirs.device}",
+        "the model's context": f"{ours.cl_context.int_ptr:#x} on {ours.device}"},
+        hint="make the tensor with compiled.get_context().create_tensor, or compile the model for the tensor's context")

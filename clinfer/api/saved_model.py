@@ -29,7 +29,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.mapped_file import MappedFile
 
 _DEFAULTS = CompileConfig()
-_NOT_SAVED = ("cache_dir", "encryption", "without_effect", "build_progress")
+_NOT_SAVED = ("cache_dir", "encryption", "without_effect", "build_progress", "threads")
 
 
 @dataclass(frozen=True)

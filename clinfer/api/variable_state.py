@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from clinfer.api.arrays import raw_bytes
-from clinfer.api.remote_checks import check_context
+from clinfer.api.remote_checks import check_context, memory_of
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.base.shape import StaticShape, admits, show
@@ -70,7 +70,7 @@ class VariableState(OneOfAKind):
         stored = self._declared.stored(logical)
         with self._request.idle_stream() as stream:
             if isinstance(value, RemoteTensor) and self._is_declared_form:
-                source, nbytes = value.memory, self._declared.element_type.byte_size(value.size)
+                source, nbytes = self._memory_of(value), self._declared.element_type.byte_size(value.size)
                 self._states.write(self.name, stream, stored, lambda memory: stream.copy(source, memory, nbytes))
             else:
                 self._states.write(self.name, stream, stored,
@@ -91,7 +91,7 @@ class VariableState(OneOfAKind):
         declared = self._declared
         if isinstance(value, RemoteTensor):
             units = np.empty(declared.element_type.byte_size(value.size), np.uint8)
-            stream.read(value.memory, units)
+            stream.read(self._memory_of(value), units)
             units = units.view(declared.element_type.storage).reshape(logical)
         else:
             units = value.data
@@ -104,10 +104,17 @@ class VariableState(OneOfAKind):
         """Whether the request stores it as the model declares it."""
         return not self._declared.order and self._declared.stored_type == self._declared.element_type
 
+    @property
+    def _label(self) -> str:
+        return f"state {self.name!r}"
+
+    def _memory_of(self, value: RemoteTensor) -> Memory:
+        return memory_of(value, self._label, self._engine)
+
     def _checked(self, value: Any) -> StaticShape:
         declared = self._declared
         if isinstance(value, RemoteTensor):
-            check_context(value, f"state {self.name!r}", self._engine)
+            check_context(value, self._label, self._engine)
         given = element_type_of(value.element_type, f"state {self.name!r}")
         if given != declared.element_type:
             raise ClinferError(f"state {self.name!r} has another element type", where="variable state",

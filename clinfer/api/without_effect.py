@@ -23,7 +23,6 @@ _properties = ov.properties
 _Priority = _properties.hint.Priority
 
 WITHOUT_EFFECT: dict[str, tuple[Any, Reader]] = {
-    "INFERENCE_NUM_THREADS": (0, read_count),
     "ENABLE_CPU_PINNING": (False, read_switch),
     "ENABLE_CPU_RESERVATION": (False, read_switch),
     "ENABLE_HYPER_THREADING": (True, read_switch),

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TypeAlias
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.memory import Memory, memory_over
+from clinfer.runtime.memory import Memory, NativeImage, memory_over
 from clinfer.runtime.memory_types import IN_PLACE_ALIGNMENT
 from clinfer.runtime.pointers import view_of
 
@@ -16,6 +16,33 @@ Span: TypeAlias = tuple[int, int]
 """Addresses of the host: (first byte, byte behind the last)."""
 
 _memories: WeakValueDictionary[int, Memory] = WeakValueDictionary()
+_elsewhere: WeakKeyDictionary[Memory, dict[int, Memory]] = WeakKeyDictionary()
+"""Memories over the bytes of others, by these and the handle of the context in which they are."""
+
+
+def reaches(engine: Engine, memory: Memory) -> bool:
+    """Whether an engine has a memory of its own context, or can have one over its bytes (`memory_for`): in another
+    context of ours on the same device, whose buffers lie in the host's memory."""
+    theirs = memory.engine
+    return theirs.cl_context.int_ptr == engine.cl_context.int_ptr or (
+        theirs.is_own and engine.is_own and theirs.device == engine.device and engine.capabilities.buffers_in_place
+        and not isinstance(memory.native, NativeImage))
+
+
+def memory_for(engine: Engine, memory: Memory) -> Memory | None:
+    """What the kernels of an engine are given for a memory that it reaches: itself, or a buffer over the same bytes,
+    which keeps nothing; None if the driver refuses that."""
+    handle = engine.cl_context.int_ptr
+    if memory.engine.cl_context.int_ptr == handle:
+        return memory
+    known = _elsewhere.setdefault(memory, {})
+    if handle not in known:
+        address = memory.engine.host_address(memory)
+        found = None if address % IN_PLACE_ALIGNMENT else memory_over(engine, address, max(memory.capacity, 1))
+        if found is None:
+            return None
+        known[handle] = found
+    return known[handle]
 
 
 def units_in(memory: Memory) -> np.ndarray:

@@ -49,10 +49,10 @@ class DeviceInfo:
         """What another process compares to be sure that it opened the very same device."""
         return (self.name, *self.driver_key)
 
-    def open(self) -> cl.Context:
-        """A new context; cl.Error if the driver refuses."""
+    def open(self, *parts: cl.Device) -> cl.Context:
+        """A new context, of parts of the device as well; cl.Error if the driver refuses."""
         with pythons_handlers_kept():
-            return cl.Context([self.cl_device])
+            return cl.Context([self.cl_device, *parts])
 
     def __str__(self) -> str:
         return f"{self.name} ({self.full_name}, {self.platform_name} {self.driver_version})"

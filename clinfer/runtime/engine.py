@@ -12,6 +12,7 @@ from clinfer.base.layout import Layout
 from clinfer.base.tracing import log
 from clinfer.runtime import program as programs
 from clinfer.runtime.capabilities import Capabilities, probe_capabilities
+from clinfer.runtime.cores import bound_on_threads, open_bounded
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.driver import StatusError
 from clinfer.runtime.kernel import Kernel
@@ -37,18 +38,25 @@ class Engine:
 
     `build_workers`: how many helper processes may build at a time; 0 means one per core. `memory_limit`: bytes of
     memory of all types that may be held; None: what the device and the host have. `cl_context`: somebody else's
-    context with the device among its own; None: a new one.
+    context with the device among its own; None: a new one, on a CPU for computing in at most `threads` threads if the
+    driver can be told so (0: one per core).
     """
 
     def __init__(self, device: DeviceInfo, capabilities: Capabilities | None = None, build_workers: int = 0,
-                 memory_limit: int | None = None, cl_context: cl.Context | None = None) -> None:
+                 memory_limit: int | None = None, cl_context: cl.Context | None = None, threads: int = 0) -> None:
         self.device = device
         self.build_workers = build_workers
+        self.is_own = cl_context is None
+        """Whether the context is nobody else's."""
+        self.queue_device = device.cl_device
+        """Where its streams compute: the device, or a part of it."""
         self.capabilities = capabilities or probe_capabilities(device)
         try:
-            self.cl_context = device.open() if cl_context is None else cl_context
+            if cl_context is None:
+                cl_context, self.queue_device = open_bounded(device, bound_on_threads(device, threads))
         except cl.Error as error:
             raise driver_error(error, "open the device", where=f"device {device}") from None
+        self.cl_context = cl_context
         able = self.capabilities
         self.ledger = MemoryLedger(str(device), MemoryLimits(
             able.global_mem_size, able.host_mem_size, able.max_alloc_size, able.unified_memory, memory_limit))
@@ -62,7 +70,7 @@ class Engine:
         properties = (0 if in_order else modes.OUT_OF_ORDER_EXEC_MODE_ENABLE) | (
             modes.PROFILING_ENABLE if profiling else 0)
         try:
-            queue = cl.CommandQueue(self.cl_context, self.device.cl_device, properties)
+            queue = cl.CommandQueue(self.cl_context, self.queue_device, properties)
         except cl.Error as error:
             raise driver_error(error, "create a queue", where=f"device {self.device}",
                                values={"in order": in_order, "profiling": profiling}) from None
