@@ -8,9 +8,8 @@ from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Formats, KernelTable, planar_formats
 from clinfer.ops.append.op import Append
 from clinfer.ops.shared.copying import CopyReference, CopyRows
-from clinfer.ops.shared.parts import PartsProblem, in_result_order, seen_input
+from clinfer.ops.shared.parts import PartsProblem, in_result_order, places_in_turn, seen_input
 from clinfer.ops.shared.view_copy import CopyProblem, ViewCopy
-from clinfer.ops.shared.views import along_axis_in_turn, index_view, open_view
 
 
 @dataclass(frozen=True)
@@ -25,20 +24,10 @@ class AppendProblem(PartsProblem, CopyProblem):
 
     @cached_property
     def copies(self) -> tuple[ViewCopy, ...]:
-        before, data = self._places
+        before, data = places_in_turn(self.outputs[0], self.inputs[1], self.primitive.axis)
         return (ViewCopy(BufferRef("input", 1), BufferRef("output", 0), TensorView.of(self.inputs[1]), before),
                 ViewCopy(BufferRef("input", 0), BufferRef("output", 0), seen_input(self, 0),
                          in_result_order(self, data)))
-
-    @property
-    def _places(self) -> tuple[TensorView, ...]:
-        """The place of each in the output."""
-        result, axis = self.outputs[0], self.primitive.axis
-        before, both = self.inputs[1].shape[axis], result.shape[axis]
-        rest = both - before if isinstance(before, int) and isinstance(both, int) else both
-        return tuple(open_view(result.element_type, result.rank) if place is None
-                     else index_view(TensorView.of(result), place)
-                     for place in along_axis_in_turn(result.rank, axis, (before, rest)))
 
 
 KERNELS = KernelTable((CopyRows("append"), CopyReference("append")), AppendProblem)

@@ -11,9 +11,9 @@ from clinfer.kernels.contract import BufferRef, Constant, Kernel, KernelTable, L
 from clinfer.kernels.cost import time_of
 from clinfer.ops.rope.op import RoPE
 from clinfer.ops.shared.copying import LOCAL_SIZE, element_stage, local_items
-from clinfer.ops.shared.parts import PartsProblem, in_result_order, seen_input
+from clinfer.ops.shared.parts import PartsProblem, in_result_order, places_in_turn, seen_input
 from clinfer.ops.shared.view_copy import ViewCopy
-from clinfer.ops.shared.views import Index, along_axis_in_turn, index_view, open_view, static
+from clinfer.ops.shared.views import static
 
 _CPU_SPAN, _GPU_SPANS = 64, (1, 4)
 _WIDE = {1: 0, 4: 4, 64: 16}
@@ -52,7 +52,7 @@ class RoPEProblem(PartsProblem):
     @cached_property
     def result(self) -> TensorView:
         """The result's place in the output, with its own axes."""
-        return in_result_order(self, self._place(-1))
+        return in_result_order(self, self._places[-1])
 
     @cached_property
     def moved_bytes(self) -> int:
@@ -71,21 +71,13 @@ class RoPEProblem(PartsProblem):
         """What puts the fourth input before the result."""
         if self.primitive.behind is None:
             return None
-        return ViewCopy(BufferRef("input", 3), BufferRef("output", 0), TensorView.of(self.inputs[3]), self._place(0))
+        return ViewCopy(BufferRef("input", 3), BufferRef("output", 0), TensorView.of(self.inputs[3]), self._places[0])
 
-    def _place(self, part: int) -> TensorView:
-        """One of the parts of the output."""
+    @cached_property
+    def _places(self) -> tuple[TensorView, ...]:
+        """The parts of the output."""
         axis, layout = self.primitive.behind, self.outputs[0]
-        whole = TensorView.of(layout)
-        if axis is None:
-            return whole
-        index = self._parts(axis)[part]
-        return open_view(layout.element_type, layout.rank) if index is None else index_view(whole, index)
-
-    def _parts(self, axis: int) -> tuple[Index | None, ...]:
-        before, both = self.inputs[3].shape[axis], self.outputs[0].shape[axis]
-        rest = both - before if isinstance(before, int) and isinstance(both, int) else both
-        return along_axis_in_turn(self.outputs[0].rank, axis, (before, rest))
+        return (TensorView.of(layout),) if axis is None else places_in_turn(layout, self.inputs[3], axis)
 
 
 class RoPEKernel(Kernel[RoPEProblem, int]):

@@ -9,11 +9,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
+from clinfer.base.layout import Layout
 from clinfer.base.part import Part
 from clinfer.base.shape import Shape
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Problem
-from clinfer.ops.shared.views import index_view
+from clinfer.ops.shared.views import along_axis_in_turn, index_view, open_view
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Port, Primitive
 
@@ -100,3 +101,13 @@ def in_result_order(problem: PartsProblem, view: TensorView) -> TensorView:
     """A view with the axes of the output, as the result has them."""
     axes = problem.primitive.result_axes
     return view.permute(tuple(axes.index(axis) for axis in range(view.rank))) if axes else view
+
+
+def places_in_turn(output: Layout, before: Layout, axis: int) -> tuple[TensorView, ...]:
+    """The places in an output of what comes first along an axis, which lies as `before` does, and of what comes behind
+    it; open ones while that is not known."""
+    first, both = before.shape[axis], output.shape[axis]
+    rest = both - first if isinstance(first, int) and isinstance(both, int) else both
+    return tuple(open_view(output.element_type, output.rank) if place is None
+                 else index_view(TensorView.of(output), place)
+                 for place in along_axis_in_turn(output.rank, axis, (first, rest)))
