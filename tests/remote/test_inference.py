@@ -14,8 +14,8 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.remote.context import ClContext
 from clinfer.remote.tensors import RemoteTensor
+from clinfer.runtime.buffer_uses import BufferUses
 from clinfer.runtime.device import DeviceInfo
-from clinfer.runtime.kernel import Kernel
 from tests.remote.pipelines import F32, User, assert_softmax, non_zero_model, softmax_model
 
 
@@ -66,8 +66,9 @@ def test_only_arguments_of_what_changed_are_set(compiled: CompiledModel, context
     request.set_tensor("y", tensors[1])
     request.infer()
     changed: list[int] = []
-    real = Kernel.set_buffer
-    monkeypatch.setattr(Kernel, "set_buffer", lambda self, *given: (changed.append(given[0]), real(self, *given))[1])
+    real = BufferUses.set
+    monkeypatch.setattr(BufferUses, "set", lambda self, memory: (
+        changed.extend(position for _, position in self), real(self, memory))[1])
     request.infer()
     assert not changed
     request.set_tensor("x", tensors[2])
