@@ -3,36 +3,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from operator import ge, le
 
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import UNBOUNDED, Dim, StaticShape, admits, show
+from clinfer.base.shape import StaticShape, admits, show
 from clinfer.network.known import Known
 from clinfer.network.memory.buffers import Given
 from clinfer.network.surfaces import check_surface
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
 from clinfer.topology import Input
-
-
-class _Rule:
-    """What an input takes that is a buffer, in a form that is checked at little cost."""
-
-    __slots__ = ("_bits", "_high", "_low")
-
-    def __init__(self, declared: Input) -> None:
-        sizes = [size if isinstance(size, Dim) else Dim(size, size) for size in declared.shape or ()]
-        self._bits = declared.element_type.bits
-        self._low = tuple([size.low for size in sizes])
-        self._high = tuple([math.inf if size.high >= UNBOUNDED else size.high for size in sizes])
-
-    def takes(self, memory: Memory, shape: StaticShape) -> bool:
-        """Whether a tensor of that shape is certainly one that may be given, in that memory."""
-        low, high = self._low, self._high
-        return (len(low) == len(shape) and all(map(le, low, shape)) and all(map(ge, high, shape))
-                and memory.native_type != "image" and memory.capacity * 8 >= math.prod(shape) * self._bits)
 
 
 class Inputs:
@@ -42,17 +23,13 @@ class Inputs:
         self._program = program
         self.given: dict[str, Given] = {}
         self._on_host: dict[str, np.ndarray] = {}
-        self._rules = {name: _Rule(declared) for name, declared in program.inputs.items()
-                       if declared.shape is not None and not declared.is_surface}
 
     def give(self, name: str, memory: Memory, shape: StaticShape, host_value: np.ndarray | None) -> bool:
         """See `Network.set_input`; whether it is another memory than before, or another shape."""
         before = self.given.get(name)
         is_other = before is None or before.memory is not memory or before.shape != shape
         if is_other:
-            rule = self._rules.get(name)
-            if rule is None or not rule.takes(memory, shape):
-                self._check(name, memory, shape)
+            self._check(name, memory, shape)
         if before is None or is_other or host_value is not before.host_value:
             self.given[name] = Given(memory, tuple(shape), host_value)
         return is_other
