@@ -3,23 +3,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#if defined(_WIN32)
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility("default")))
-#endif
+#include "compilers.h"
 
 /* Behind an inference what launches need is in no cache of the processor: it is asked for some launches ahead, pointer by
    pointer, while earlier ones are given to the driver. */
-#if defined(__GNUC__)
-#define ASK_AHEAD(address) __builtin_prefetch(address)
-/* GCC leaves out calls of functions that do nothing else. */
-#define INLINED __attribute__((always_inline)) inline
-#else
-#define ASK_AHEAD(address) ((void)(address))
-#define INLINED inline
-#endif
-enum { BLOCKS_AHEAD = 9, POINTERS_AHEAD = 6, HANDLES_AHEAD = 3, CACHE_LINE = 64 };
+enum { BLOCKS_AHEAD = 9, POINTERS_AHEAD = 6, HANDLES_AHEAD = 3 };
 
 typedef int (*enqueue_function)(void *queue, void *kernel, unsigned dims, const size_t *offset,
                                 const size_t *global_size, const size_t *local_size, unsigned waits,

@@ -5,11 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(_WIN32)
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility("default")))
-#endif
+#include "../../runtime/compilers.h"
 
 enum op {
     ADD, SUBTRACT, MULTIPLY, FLOOR_DIVIDE, MODULO, AND, OR, XOR, SHIFT,
@@ -153,16 +149,6 @@ static double ratio_at(const measured_ratio *m, const number *r) {
     }
     return pow(ratio, 1 - least / REACH);
 }
-
-#if defined(__GNUC__)
-#define ASK_AHEAD(address) __builtin_prefetch(address)
-/* GCC leaves out calls of functions that do nothing else. */
-#define INLINED __attribute__((always_inline)) inline
-#else
-#define ASK_AHEAD(address) ((void)(address))
-#define INLINED inline
-#endif
-enum { LINES_AHEAD = 16, CACHE_LINE = 64 };
 
 #define MISS_IF(condition) \
     if (condition)         \
@@ -316,6 +302,7 @@ static void enter(state *s, node *n) {
 
 /* Asks for the tape that is likely to hold for the next node, and for what says where that of the one behind it is: behind
    an inference they are in no cache of the processor. */
+enum { LINES_AHEAD = 16 };
 static INLINED void ask_ahead(const state *s) {
     if (s->node + 2 < s->node_count) {
         const node *n = &s->nodes[s->node + 2];
