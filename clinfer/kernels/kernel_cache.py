@@ -348,7 +348,9 @@ def device_macros(engine: Engine, recipe: Recipe = USUAL) -> str:
 
 def _dump(codes: Iterable[StageCode]) -> None:
     """Print and write sources where that is asked for; to put one together takes as long as to find its kernel."""
-    for code in codes if knobs.debug_level() >= 4 or knobs.dump_dir() is not None else ():
+    if knobs.debug_level() < 4 and knobs.dump_dir() is None:
+        return
+    for code in codes:
         log(4, f"source of {code.kernel_id}:\n{code.source}")
         dump(f"kernels/{code.kernel_id}.cl", code.source)
 

@@ -24,7 +24,7 @@ def reaches(engine: Engine, memory: Memory) -> bool:
     """Whether an engine has a memory of its own context, or can have one over its bytes (`memory_for`): in another
     context of ours on the same device, whose buffers lie in the host's memory."""
     theirs = memory.engine
-    return theirs.cl_context.int_ptr == engine.cl_context.int_ptr or (
+    return _share_context(theirs, engine) or (
         theirs.is_own and engine.is_own and theirs.device == engine.device and engine.capabilities.buffers_in_place
         and not isinstance(memory.native, NativeImage))
 
@@ -32,10 +32,9 @@ def reaches(engine: Engine, memory: Memory) -> bool:
 def memory_for(engine: Engine, memory: Memory) -> Memory | None:
     """What the kernels of an engine are given for a memory that it reaches: itself, or a buffer over the same bytes,
     which keeps nothing; None if the driver refuses that."""
-    handle = engine.cl_context.int_ptr
-    if memory.engine.cl_context.int_ptr == handle:
+    if _share_context(memory.engine, engine):
         return memory
-    known = _elsewhere.setdefault(memory, {})
+    handle, known = engine.cl_context.int_ptr, _elsewhere.setdefault(memory, {})
     if handle not in known:
         address = memory.engine.host_address(memory)
         found = None if address % IN_PLACE_ALIGNMENT else memory_over(engine, address, max(memory.capacity, 1))
@@ -43,6 +42,10 @@ def memory_for(engine: Engine, memory: Memory) -> Memory | None:
             return None
         known[handle] = found
     return known[handle]
+
+
+def _share_context(one: Engine, other: Engine) -> bool:
+    return one is other or one.cl_context.int_ptr == other.cl_context.int_ptr
 
 
 def units_in(memory: Memory) -> np.ndarray:

@@ -97,7 +97,7 @@ class Kernel:
         if values.pop(index, None) != raw:
             status = driver.set_kernel_arg(self.handle, index, driver.size_of(len(raw)), raw)
             if status:
-                raise self.refused(status, index, len(raw))
+                raise self._refused(status, index, len(raw))
             changes = self._changes
             if changes is not None:
                 changes[self._number, index] = raw
@@ -117,7 +117,7 @@ class Kernel:
         if present != raw:
             status = driver.set_kernel_arg(self.handle, block.index, driver.size_of(len(raw)), raw)
             if status:
-                raise self.refused(status, block.index, len(raw))
+                raise self._refused(status, block.index, len(raw))
         block.put(raw)
 
     def show_block(self, image: StageImage, places: Sequence[int]) -> int | None:
@@ -131,7 +131,7 @@ class Kernel:
     def refused_block(self, error: int, nbytes: int) -> ClinferError:
         """The error for a status that setting the argument that is kept gave."""
         assert self._block is not None
-        return self.refused(error, self._block.index, nbytes)
+        return self._refused(error, self._block.index, nbytes)
 
     def set_buffer(self, index: int, memory: Memory) -> None:
         """Set a buffer argument, unless it is that; the kernel refers to `memory` until another one takes its place."""
@@ -145,7 +145,7 @@ class Kernel:
                 self._renew()
             status = native.set_argument(self.handle, index)
             if status:
-                raise self.refused(status, index, memory.nbytes)
+                raise self._refused(status, index, memory.nbytes)
             if self._changes is not None:
                 self._changes[self._number, index] = memory
         self.held[index] = memory
@@ -198,8 +198,7 @@ class Kernel:
         """The memories that are set as arguments."""
         return tuple(self.held.values())
 
-    def refused(self, error: int, index: int, nbytes: int) -> ClinferError:
-        """The error for a status that setting an argument of so many bytes gave."""
+    def _refused(self, error: int, index: int, nbytes: int) -> ClinferError:
         return driver_error(error, f"set argument {index} of kernel {self.entry}",
                             where=f"device {self.program.device}", values={"bytes": nbytes})
 
