@@ -1,7 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-FAST := tests/test_house_rules.py tests/base tests/symbolic tests/topology tests/program tests/frontend tests/network
+FAST := tests/test_house_rules.py tests/test_kernel_sources.py tests/base tests/symbolic tests/topology tests/program tests/frontend tests/network
 STAMP := $(VENV)/.installed
 # A test keeps one core busy; more than four processes would share the devices to no gain. The tests are in the order
 # in which they should begin (tests/scheduling.py). Where a driver waits for ever, the process of the test ends with the

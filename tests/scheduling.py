@@ -15,8 +15,8 @@ from tests.seeds import seed_of
 APART = ("test_oclgrind.py", "conformance/test_conformance.py", "ops/test_cases.py", "models/", "sequences/")
 """Files whose tests take long and need not stay together."""
 ORDER = (*APART, "test_demo.py", "api/test_hostile_blobs.py", "runtime/test_capabilities.py", "test_house_rules.py",
-         "test_footprint.py", "test_examples.py", "test_watch_text.py", "fuzz/", "faults/", "canary/",
-         "test_package.py", "ops/", "program/", "network/", "remote/")
+         "test_kernel_sources.py", "test_footprint.py", "test_examples.py", "test_watch_text.py", "fuzz/", "faults/",
+         "canary/", "test_package.py", "ops/", "program/", "network/", "remote/")
 """What begins first, in this order, before all else: what takes long, and what makes a process large for a while, as
 long as it is small."""
 WHOLE = ("runtime/",)

@@ -13,11 +13,7 @@ import pytest
 
 from clinfer.base.knobs import KNOBS
 from clinfer.base.knobs import page as knobs_page
-
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "clinfer"
-OPERATIONS = PACKAGE / "ops"
-SHARED = "shared"
+from tests.sources import OPERATIONS, PACKAGE, ROOT, SHARED, files, is_ours, place, python_files
 
 # Who stands higher may import who stands lower; those in one row do not know each other.
 LAYERS = (
@@ -37,25 +33,8 @@ LAYERS = (
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 OWNERS = {"pyopencl": {"runtime", "remote"}, "openvino": {"frontend", "api"}}
 
-MAX_FILE, MAX_FUNCTION, MAX_WIDTH = 300, 80, 120
+MAX_FILE, MAX_FUNCTION = 300, 80
 TEXT = {".py", ".cl", ".h", ".md", ".toml", ".txt", ".sh", ".yml", ""}
-GENERATED = {"build", "dist", "__pycache__"}
-
-
-def is_ours(path: Path) -> bool:
-    parts = path.relative_to(ROOT).parts
-    hidden = any(part.startswith(".") and part not in (".ci", ".gitignore") for part in parts)
-    return not hidden and not any(part in GENERATED or part.endswith(".egg-info") for part in parts)
-
-
-@cache
-def files(*suffixes: str) -> tuple[Path, ...]:
-    """The repository's own files with one of the suffixes ("" means none)."""
-    return tuple(sorted(p for p in ROOT.rglob("*") if p.suffix in suffixes and p.is_file() and is_ours(p)))
-
-
-def python_files(folder: Path) -> list[Path]:
-    return [path for path in files(".py") if path.is_relative_to(folder)]
 
 
 @dataclass(frozen=True)
@@ -85,10 +64,6 @@ def source_of(path: Path) -> Source:
                  if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
     return Source(tuple(_imported(path, nodes)), _code_lines(path, nodes), tuple(functions),
                   bool(module.body) and ast.get_docstring(module) is None)
-
-
-def place(path: Path, line: int = 0) -> str:
-    return f"{path.relative_to(ROOT)}{f':{line}' if line else ''}"
 
 
 def module_of(path: Path) -> str:
@@ -215,50 +190,6 @@ def test_only_operations_and_what_they_share_stand_in_ops() -> None:
     assert not wrong, "what operations share knows none of them:\n" + "\n".join(wrong)
 
 
-def test_kernel_sources_are_as_narrow_as_python() -> None:
-    wide = [place(path, number) for path in files(".cl", ".h") if path.parent.name != "include"
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if len(line) > MAX_WIDTH]
-    assert not wide, "\n".join(wide)
-
-
-def test_what_kernels_declare_has_a_name_of_its_kernel() -> None:
-    """Several kernels make a program, whose functions, types and constants have a name each: `FUNC(name)`."""
-    wrong = []
-    for path in (p for p in files(".cl", ".h") if p.is_relative_to(OPERATIONS)):
-        text = path.read_text(encoding="utf-8")
-        own = {"FUNC", "KERNEL", *re.findall(r"^#define (\w+) FUNC\(", text, re.MULTILINE)}
-        wrong += [f"{place(path, text.count(chr(10), 0, found.start()) + 1)}: {found['name']}"
-                  for found in _DECLARED.finditer(text) if found["name"] not in own]
-    assert not wrong, "\n".join(wrong)
-
-
-_DECLARED = re.compile(r"^(?:\} ?|(?:(?:typedef|struct|union|enum) )+|constant [\w ]+ |"
-                       r"(?!return|asm|else)(?:\w+[ *]+)+)(?P<name>(?!struct|union|enum)\w+)(?=[(;=\[]| [{=])",
-                       re.MULTILINE)
-
-
-def test_kernels_include_headers_of_their_own_operation_or_shared_ones() -> None:
-    """A header lies beside the files that include it; where they are in several operations, or shared
-    themselves, in `shared/`."""
-    users: dict[Path, set[str]] = {path: set() for path in files(".h") if path.is_relative_to(OPERATIONS)}
-    wrong = []
-    for path in (p for p in files(".cl", ".h") if p.is_relative_to(OPERATIONS)):
-        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
-            header = (OPERATIONS if name.startswith(f"{SHARED}/") else path.parent) / name
-            if header in users:
-                users[header].add(place(path))
-            elif name != "clinfer.cl":
-                wrong.append(f"{place(path)} includes {name}")
-    assert not wrong, "\n".join(wrong)
-    alone = [place(header) for header, places in users.items() if len(places) < 2]
-    assert not alone, f"included by fewer than two files: {alone}"
-    shared = {header: places for header, places in users.items() if header.parent.name == SHARED}
-    folders = {header: {Path(p).parent for p in places} for header, places in shared.items()}
-    one_operation = [place(h) for h, within in folders.items()
-                     if len(within) < 2 and not any(folder.name == SHARED for folder in within)]
-    assert not one_operation, f"belongs into the one operation that uses it: {one_operation}"
-
-
 def test_files_stay_small() -> None:
     sizes = {path: len(source_of(path).code) for path in files(".py")}
     for path in files(".cl", ".h"):
@@ -277,16 +208,6 @@ def test_functions_fit_on_a_screen() -> None:
             if size > MAX_FUNCTION:
                 large.append(f"{place(path, first)} {name}: {size} lines of code")
     assert not large, "\n".join(large)
-
-
-def test_every_kernel_source_starts_with_a_header() -> None:
-    bare = []
-    for path in files(".cl", ".h"):
-        text = path.read_text(encoding="utf-8").lstrip()
-        header = re.match(r"/\*(.*?)\*/|((?://[^\n]*\n)+)", text, flags=re.DOTALL)
-        if header is None or len(re.findall(r"\w+", header[0])) < 5:
-            bare.append(place(path))
-    assert not bare, f"no header comment that says what it does: {bare}"
 
 
 def test_every_file_of_the_package_says_what_it_is() -> None:

@@ -38,9 +38,9 @@ INLINED void FUNC(start_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], index_t* fi
 
 // Adds the products of `channels` input channels of one filter element: `pixels` has 16 channels of each pixel as
 // floats, `filter` is the weights from that element on. With IN_PLACE there is the same for pixels where they lie.
-#define ADDS_PRODUCTS(name, PIXELS) \
-    INLINED void FUNC(name)(float16 sum[TILE_PIXELS][TILE_BLOCKS], PIXELS pixels, const global INPUT1_TYPE* filter, \
-                            const index_t* filters, const int channels) { \
+#define ADDS_PRODUCTS(PIXELS) \
+    (float16 sum[TILE_PIXELS][TILE_BLOCKS], PIXELS pixels, const global INPUT1_TYPE* filter, const index_t* filters, \
+     const int channels) { \
         _Pragma("unroll 2") \
         for (int k = 0; k < channels; ++k) { \
             float16 weight[TILE_BLOCKS]; \
@@ -57,12 +57,12 @@ INLINED void FUNC(start_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], index_t* fi
             } \
         } \
     }
-ADDS_PRODUCTS(add_products, const float*)
+INLINED void FUNC(add_products) ADDS_PRODUCTS(const float*)
 #ifndef IN_PLACE
 #define IN_PLACE 0
 #endif
 #if IN_PLACE
-ADDS_PRODUCTS(add_products_in_place, const global float*)
+INLINED void FUNC(add_products_in_place) ADDS_PRODUCTS(const global float*)
 #endif
 
 // Applies the fused operations to the tile and stores it, from output channel `channel` of a group and pixel x on, to

@@ -134,7 +134,7 @@
 #define STORE_TILE(place, n) "tilestored %%tmm" n ", " place "\n"
 
 // Adds the products of STEP_COUNT times `depth` steps (1 or 2), that lie `depth` * STEP_BYTES from each other.
-INLINED void FUNC(add_steps)(ulong* frame, const ulong depth) {
+INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth) {
     // The shapes of the registers: a palette, 16 sizes of rows in bytes, 16 numbers of rows.
     frame[8] = 1, frame[9] = 0, frame[10] = 0x0040004000400040, frame[11] = 0x0040004000000000 | depth * 0x00200020;
     frame[12] = frame[13] = frame[15] = 0, frame[14] = 0x0000101010101010 | depth << 51 | depth << 59;
@@ -159,7 +159,7 @@ INLINED void FUNC(add_steps)(ulong* frame, const ulong depth) {
         : "memory", "cc");
 }
 
-INLINED void FUNC(add_products)(ulong* frame) {
+INLINED void FUNC(add_tile_products)(ulong* frame) {
     if (frame[FIRST_BEGINS])
         for (int i = 2; i < 2 * TILE_ROWS; ++i)
             vstore16(vload16(i % 2, frame_sums(frame)), i, frame_sums(frame));
@@ -168,13 +168,13 @@ INLINED void FUNC(add_products)(ulong* frame) {
     const bool is_run = has_one_tap && frame[STEP_BYTES] == STEP_DEPTH * sizeof(ushort);
     if (is_run && steps > 1) {
         frame[STEP_COUNT] = steps / 2;
-        FUNC(add_steps)(frame, 2);
+        FUNC(add_tile_steps)(frame, 2);
         frame[STEP_COUNT] = steps % 2;
     }
-    if (frame[STEP_COUNT]) FUNC(add_steps)(frame, 1);
+    if (frame[STEP_COUNT]) FUNC(add_tile_steps)(frame, 1);
 }
 
-#define ADD_PRODUCTS(frame) FUNC(add_products)(frame)
+#define ADD_PRODUCTS(frame) FUNC(add_tile_products)(frame)
 #else
 #include "shared/vector_tiles.h"
 
