@@ -23,7 +23,7 @@ from clinfer.kernels.begun_builds import BegunBuilds
 from clinfer.kernels.build_progress import BuildProgress, Progress, untold
 from clinfer.kernels.jitter import StageCode, common_source
 from clinfer.kernels.recipe import BUILD_OPTIONS, USUAL, Recipe
-from clinfer.kernels.refused_kernels import KernelBuildError, RefusedKernels
+from clinfer.kernels.refused_kernels import KernelBuildError, RefusedKernels, in_files
 from clinfer.runtime.builder import BuildResult, HelpersAhead, build_in_processes
 from clinfer.runtime.device import compiler_settings
 from clinfer.runtime.engine import Engine, Program
@@ -205,16 +205,19 @@ class KernelCache:
         """Build a kernel in this process where no other could be had, or made what is of no use here; why it cannot be
         built."""
         if result.is_refused:
-            return self.refused.add(code.kernel_id, str(result.error), is_lasting=not result.was_killed)
+            return self._refuse(code, str(result.error), is_lasting=not result.was_killed)
         if self._begun.is_open(code.kernel_id):
             return self.refused.add(code.kernel_id, "a process ended while it built it by itself", is_lasting=False)
         try:
             with self._begun.noted(code.kernel_id):
                 program = self._engine.build(self.job([code]))
         except ClinferError as error:
-            return self.refused.add(code.kernel_id, str(error.values.get("log", error)))
+            return self._refuse(code, str(error.values.get("log", error)))
         held |= self._keep([code], program, program.binary)
         return None
+
+    def _refuse(self, code: StageCode, text: str, is_lasting: bool = True) -> str:
+        return self.refused.add(code.kernel_id, in_files(text, self.job([code]).source), is_lasting)
 
     def _keep(self, batch: Sequence[StageCode], program: Program, binary: bytes) -> dict[str, Program]:
         if knobs.cache_enabled():

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
@@ -100,6 +101,25 @@ def _read(content: bytes) -> dict[str, str]:
         return {}
     is_sound = isinstance(kept, Mapping) and all(isinstance(reason, str) for reason in kept.values())
     return dict(kept) if is_sound else {}
+
+
+def in_files(text: str, source: str) -> str:
+    """A compiler's log with lines of the files that `#line` in the source names, where the driver counts all lines, as
+    NVIDIA's does: `<kernel>:693:25` is `row_norms.cl:8:25`."""
+    lines = source.splitlines()
+
+    def named(found: re.Match[str]) -> str:
+        here = int(found[1])
+        for above in range(min(here - 1, len(lines)), 0, -1):
+            directive = _DIRECTIVE.match(lines[above - 1])
+            if directive:
+                return f"{directive[2]}:{here - above - 1 + int(directive[1])}"
+        return found[0]
+    return _ANY_LINE.sub(named, text)
+
+
+_DIRECTIVE = re.compile(r'#line (\d+) "([^"]+)"')
+_ANY_LINE = re.compile(r"<kernel>:(\d+)")
 
 
 def _short(text: str) -> str:

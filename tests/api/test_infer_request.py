@@ -315,14 +315,14 @@ def test_what_an_inference_did_because_its_shape_was_new(core: Core, device: Dev
     request, other = model.create_infer_request(), model.create_infer_request()
     assert not request.dynamic_record
     told, grew = [], []
-    for rows in (2, 2, 7, 2):
+    for rows in (2, 2, 7000, 2):
         request.infer([np.zeros((rows, 5), np.float32)])
         told.append([segment.reason for segment in request.dynamic_record.segments])
         grew.append(request.dynamic_record.grown_bytes > 0)
     assert told == [["first sight"], [], ["first sight"], []]
     # CPUs have room for a few rows from the start.
     assert grew == [device.type != "CPU", False, True, False]
-    other.infer([np.zeros((900, 5), np.float32)])
+    other.infer([np.zeros((9000, 5), np.float32)])
     assert other.dynamic_record.grown_bytes > 0 and not request.dynamic_record
     with pytest.raises(ClinferError):
         other.infer([np.zeros((9, 6), np.float32)])

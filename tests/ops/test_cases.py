@@ -31,9 +31,9 @@ ROWS: list[Row] = [(op.name, case) for op in all_operations()
 _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "append_rows", "append_ref",
               "quantise_rows_ref", "dequantise_rows_ref", "color_convert_planar_rows",
               "color_convert_images", "matmul_blocks", "matmul_blocks_bf16", "matmul_bytes", "reorder_nibbles",
-              "sdpa_mma", "sdpa_mma_anywhere", "matmul_mma", "matmul_wgmma", "matmul_tma", "convolution_mma",
-              "convolution_wgmma", "convolution_tma", "convolution_mma_planar", "convolution_mma_rows",
-              "convolution_wgmma_patches", "convolution_bytes", "convolution_bytes_few",
+              "sdpa_mma", "sdpa_mma_anywhere", "matmul_mma", "matmul_wgmma", "matmul_tma", "matmul_unpacked",
+              "convolution_mma", "convolution_wgmma", "convolution_tma", "convolution_mma_planar",
+              "convolution_mma_rows", "convolution_wgmma_patches", "convolution_bytes", "convolution_bytes_few",
               "convolution_ref_channels_last",
               "quantised_convolution_ref", "random_uniform_ref", "mvn_left_to_readers"}
 

@@ -19,6 +19,7 @@ from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels import begun_builds, kernel_cache
 from clinfer.kernels.recipe import Recipe, Rewrite
+from clinfer.kernels.refused_kernels import in_files
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.softmax import Softmax
@@ -227,3 +228,10 @@ def test_a_damaged_list_of_refused_kernels_is_none(engine: Engine, monkeypatch: 
         with pytest.warns(RuntimeWarning, match="softmax_broken"):
             built(again(engine))
         assert b"nonsense" in path.read_bytes(), damage
+
+
+def test_lines_are_those_of_the_file_that_was_written() -> None:
+    source = 'a\nb\n#line 1 "row_norms.cl"\nc\nd\n#line 7 "more.cl"\ne\n'
+    log = "<kernel>:2:1: error: of ours\n<kernel>:5:25: error: of theirs\n<kernel>:7:3: error"
+    assert in_files(log, source) == (
+        "<kernel>:2:1: error: of ours\nrow_norms.cl:2:25: error: of theirs\nmore.cl:7:3: error")

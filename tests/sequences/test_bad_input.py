@@ -233,7 +233,7 @@ def test_tensors_that_change_while_a_request_runs(core: clinfer.Core, device: De
                                                   monkeypatch: pytest.MonkeyPatch, is_input: bool) -> None:
     x = ops.parameter([-1, 4], np.float32)
     compiled = core.compile_model(ov.Model([ops.relu(x)], [x], "changing"), device.name, CONFIG)
-    request, given = compiled.create_infer_request(), rng.uniform(-1, 1, (6, 4)).astype(np.float32)
+    request, given = compiled.create_infer_request(), rng.uniform(-1, 1, (60_000, 4)).astype(np.float32)
     request.infer(given)
     tensor = request.get_input_tensor() if is_input else request.get_output_tensor()
     finish, changed = Stream.finish, threading.Event()

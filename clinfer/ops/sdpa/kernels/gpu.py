@@ -97,7 +97,7 @@ class SplitKernel(Kernel[AttentionProblem, int]):
         ceilings = problem.capabilities.ceilings
         efficiency = _ON_CPU / 2 if problem.runs_on_cpu else _SPLIT_ON_GPU
         return _SPLIT_NS + time_of(ceilings, flops=flops, efficiency=efficiency, nbytes=problem.moved_bytes,
-                                   bandwidth=_SPLIT_BANDWIDTH, launches=2)
+                                   bandwidth=_SPLIT_BANDWIDTH, launches=1 if last_adds(problem.capabilities) else 2)
 
     def lower(self, problem: AttentionProblem, rows: int) -> Lowered:
         depth, width = static((problem.depth, problem.width))
