@@ -57,8 +57,10 @@ def test_keys_are_shared(engine: Engine, adding: None, rows: int, groups: int, o
         inputs += [Input("scale", shape=()), Input("sink", shape=(1, heads, 1, 1))]
     attention = ScaledDotProductAttention("attention", tuple(Port(each.id) for each in inputs), groups=groups,
                                           causal=others == "causal")
+    may_be_aligned = engine.capabilities.tensor_cores and depth % 8 == width % 8 == 0
+    kernel = f"sdpa_split_{rows}{'_aligned' * (may_be_aligned and rng.random() < 0.7)}"
     network = network_of(engine, Topology(*inputs, attention, outputs={"mixed": Port("attention")}),
-                         BuildOptions({"attention": ("", f"sdpa_split_{rows}")}))
+                         BuildOptions({"attention": ("", kernel)}))
     for batch, keys in ((1, 500), (2, 1), (1, 64), (3, 65), (1, 1500), (2, 63)):
         queries = int(rng.integers(1, rows // groups + 1))
         given = [rng.standard_normal(shape).astype(element.numpy) for shape in (

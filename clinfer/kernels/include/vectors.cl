@@ -1,31 +1,37 @@
 // Vectors in memory that need the alignment of one element only: READ4(p), WRITE4(v, p), 8 and 16 likewise; of halves,
 // as floats, READ_HALF4(p) and WRITE_HALF4(v, p).
 // NVIDIA's devices take several elements at once only where they start at a multiple of their size, and the compiler,
-// which cannot know, takes them one by one. With CLINFER_WIDE_IF_ALIGNED, kernels look where they start.
+// which cannot know, takes them one by one. With CLINFER_WIDE_IF_ALIGNED, kernels look where they start; with
+// CLINFER_ALL_ALIGNED, of a program's recipe, all vectors start at such a multiple.
 #ifdef __NV_CL_C_VERSION
 #define CLINFER_WIDE_IF_ALIGNED 1
 #endif
 
 #if CLINFER_WIDE_IF_ALIGNED
+#if CLINFER_ALL_ALIGNED
+#define CLINFER_IS_OFF(p, bytes) 0
+#else
+#define CLINFER_IS_OFF(p, bytes) ((ulong)(p) % (bytes))
+#endif
 #define CLINFER_OVERLOADED static inline __attribute__((overloadable))
 #define CLINFER_AT(space, T, n, p, i) (*(space T##n*)((p) + (i)))
 
 // Vectors of n elements as 1, 2, 4 or 8 pieces of `bytes` bytes.
 #define CLINFER_ONE(space, T, n, bytes) \
     CLINFER_OVERLOADED T##n clinfer_read##n(const space T* p) { \
-        return (ulong)p % bytes ? vload##n(0, p) : CLINFER_AT(const space, T, n, p, 0); \
+        return CLINFER_IS_OFF(p, bytes) ? vload##n(0, p) : CLINFER_AT(const space, T, n, p, 0); \
     } \
     CLINFER_OVERLOADED void clinfer_write##n(const T##n v, space T* p) { \
-        if ((ulong)p % bytes) vstore##n(v, 0, p); \
+        if (CLINFER_IS_OFF(p, bytes)) vstore##n(v, 0, p); \
         else CLINFER_AT(space, T, n, p, 0) = v; \
     }
 #define CLINFER_TWO(space, T, n, half_n, bytes) \
     CLINFER_OVERLOADED T##n clinfer_read##n(const space T* p) { \
-        if ((ulong)p % bytes) return vload##n(0, p); \
+        if (CLINFER_IS_OFF(p, bytes)) return vload##n(0, p); \
         return (T##n)(CLINFER_AT(const space, T, half_n, p, 0), CLINFER_AT(const space, T, half_n, p, half_n)); \
     } \
     CLINFER_OVERLOADED void clinfer_write##n(const T##n v, space T* p) { \
-        if ((ulong)p % bytes) { \
+        if (CLINFER_IS_OFF(p, bytes)) { \
             vstore##n(v, 0, p); \
         } else { \
             CLINFER_AT(space, T, half_n, p, 0) = v.lo; \
@@ -35,7 +41,7 @@
 // Of more pieces, from vectors half as long.
 #define CLINFER_MORE(space, T, n, half_n, bytes) \
     CLINFER_OVERLOADED T##n clinfer_read##n(const space T* p) { \
-        return (ulong)p % bytes ? vload##n(0, p) : (T##n)(clinfer_read##half_n(p), clinfer_read##half_n(p + half_n)); \
+        return CLINFER_IS_OFF(p, bytes) ? vload##n(0, p) : (T##n)(clinfer_read##half_n(p), clinfer_read##half_n(p + half_n)); \
     } \
     CLINFER_OVERLOADED void clinfer_write##n(const T##n v, space T* p) { \
         clinfer_write##half_n(v.lo, p); \
@@ -78,24 +84,24 @@ static inline uint clinfer_pack_halves(const float2 v) {
 #define CLINFER_PACK_8(v) (uint4)(CLINFER_PACK_4((v).lo), CLINFER_PACK_4((v).hi))
 #define CLINFER_HALVES(space) \
     CLINFER_OVERLOADED float4 clinfer_read_half4(const space half* p) { \
-        if ((ulong)p % 8) return vload_half4(0, p); \
+        if (CLINFER_IS_OFF(p, 8)) return vload_half4(0, p); \
         const uint2 packed = *(const space uint2*)p; \
         return CLINFER_UNPACK_4(packed); \
     } \
     CLINFER_OVERLOADED float8 clinfer_read_half8(const space half* p) { \
-        if ((ulong)p % 16) return vload_half8(0, p); \
+        if (CLINFER_IS_OFF(p, 16)) return vload_half8(0, p); \
         const uint4 packed = *(const space uint4*)p; \
         return CLINFER_UNPACK_8(packed); \
     } \
     CLINFER_OVERLOADED float16 clinfer_read_half16(const space half* p) { \
-        return (ulong)p % 16 ? vload_half16(0, p) : (float16)(clinfer_read_half8(p), clinfer_read_half8(p + 8)); \
+        return CLINFER_IS_OFF(p, 16) ? vload_half16(0, p) : (float16)(clinfer_read_half8(p), clinfer_read_half8(p + 8)); \
     } \
     CLINFER_OVERLOADED void clinfer_write_half4(const float4 v, space half* p) { \
-        if ((ulong)p % 8) vstore_half4_rte(v, 0, p); \
+        if (CLINFER_IS_OFF(p, 8)) vstore_half4_rte(v, 0, p); \
         else *(space uint2*)p = CLINFER_PACK_4(v); \
     } \
     CLINFER_OVERLOADED void clinfer_write_half8(const float8 v, space half* p) { \
-        if ((ulong)p % 16) vstore_half8_rte(v, 0, p); \
+        if (CLINFER_IS_OFF(p, 16)) vstore_half8_rte(v, 0, p); \
         else *(space uint4*)p = CLINFER_PACK_8(v); \
     } \
     CLINFER_OVERLOADED void clinfer_write_half16(const float16 v, space half* p) { \

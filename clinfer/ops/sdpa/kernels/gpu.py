@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from math import ceil, prod
 
@@ -19,7 +20,9 @@ from clinfer.kernels.contract import (
     scratch_operand,
 )
 from clinfer.kernels.cost import time_of
+from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.ops.sdpa.problem import KEY, SINK, VALUE, AttentionProblem
+from clinfer.ops.shared.tensor_cores import is_aligned
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed, larger, pure, smaller
@@ -37,8 +40,9 @@ _AT_ONCE = 2
 _BLOCK, _VECTOR, _ABREAST = 64, 8, 4
 """Of `SplitKernel`: keys of a block, neighbouring elements that a work-item has, and rows that are computed at a time
 (measured on an H200: with one at a time a few warps take their time)."""
-_SPLIT_NS, _SPLIT_ON_GPU, _SPLIT_BANDWIDTH = 2000.0, 0.05, 0.5
+_SPLIT_NS, _SPLIT_ALIGNED_NS, _SPLIT_ON_GPU, _SPLIT_BANDWIDTH = 2000.0, 1500.0, 0.05, 0.5
 """What it takes at least, and its shares of the peak and of the memory's bandwidth."""
+_ALIGNED = Recipe(("-DCLINFER_ALL_ALIGNED",))
 _SHARES_A_UNIT = 2
 """Shares of the keys for each compute unit."""
 
@@ -68,7 +72,19 @@ class LocalKernel(Kernel[AttentionProblem, None]):
         return Lowered((Stage("sdpa_local.cl", problem.in_place_operands(), work, constants),))
 
 
-class SplitKernel(Kernel[AttentionProblem, int]):
+@dataclass(frozen=True)
+class Split:
+    """The most rows of queries, and whether rows of keys and values start at multiples of a vector's size, so that
+    nothing of it is looked up."""
+
+    rows: int
+    aligned: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.rows}{'_aligned' * self.aligned}"
+
+
+class SplitKernel(Kernel[AttentionProblem, Split]):
     """Of a few queries, as many rows as the configuration says for all heads that share their keys: work-groups share
     the keys. Runs on CPUs, slowly."""
 
@@ -77,29 +93,36 @@ class SplitKernel(Kernel[AttentionProblem, int]):
     def formats(self, problem: AttentionProblem) -> Formats:
         return problem.formats_wanted()
 
-    def configs(self, problem: AttentionProblem) -> tuple[int, ...]:
-        return 1, 4, 16
+    def configs(self, problem: AttentionProblem) -> tuple[Split, ...]:
+        aligned = (False, True) if problem.capabilities.tensor_cores else (False,)
+        return tuple(Split(rows, each) for rows in (1, 4, 16) for each in aligned)
 
-    def supports(self, problem: AttentionProblem, rows: int) -> str | None:
-        return _refusal(problem, partial(_split_bytes, rows), _split_items(rows))
+    def supports(self, problem: AttentionProblem, split: Split) -> str | None:
+        refusal = _refusal(problem, partial(_split_bytes, split.rows), _split_items(split.rows))
+        return refusal or (None if not split.aligned or _in_vectors(problem) else "rows that are no whole vectors")
 
-    def accepts(self, problem: AttentionProblem, rows: int) -> str | None:
+    def accepts(self, problem: AttentionProblem, split: Split) -> str | None:
+        if split.aligned and not all(is_aligned(problem.data[data], -1, _VECTOR) for data in (KEY, VALUE)):
+            return f"rows that do not start at multiples of {_VECTOR} elements"
         queries, entries = problem.result.sizes[-2], prod(problem.result.sizes[:-2]) // problem.primitive.groups
         if last_adds(problem.capabilities) and not (isinstance(entries, int) and entries <= COUNTERS):
             return f"more than {COUNTERS} entries, each of which needs a counter"
-        if isinstance(queries, int) and problem.primitive.groups * queries <= rows:
+        if isinstance(queries, int) and problem.primitive.groups * queries <= split.rows:
             return None
-        return f"more than {rows} rows"
+        return f"more than {split.rows} rows"
 
-    def cost(self, problem: AttentionProblem, rows: int) -> float:
+    def cost(self, problem: AttentionProblem, split: Split) -> float:
         batch, _, keys, depth, width = problem.sizes.values()
-        flops = 2 * (batch // problem.primitive.groups) * rows * keys * (depth + width)
+        flops = 2 * (batch // problem.primitive.groups) * split.rows * keys * (depth + width)
         ceilings = problem.capabilities.ceilings
         efficiency = _ON_CPU / 2 if problem.runs_on_cpu else _SPLIT_ON_GPU
-        return _SPLIT_NS + time_of(ceilings, flops=flops, efficiency=efficiency, nbytes=problem.moved_bytes,
-                                   bandwidth=_SPLIT_BANDWIDTH, launches=1 if last_adds(problem.capabilities) else 2)
+        least = _SPLIT_ALIGNED_NS if split.aligned else _SPLIT_NS
+        launches = 1 if last_adds(problem.capabilities) else 2
+        return least + time_of(ceilings, flops=flops, efficiency=efficiency, nbytes=problem.moved_bytes,
+                               bandwidth=_SPLIT_BANDWIDTH, launches=launches)
 
-    def lower(self, problem: AttentionProblem, rows: int) -> Lowered:
+    def lower(self, problem: AttentionProblem, split: Split) -> Lowered:
+        rows, recipe = split.rows, _ALIGNED if split.aligned else USUAL
         depth, width = static((problem.depth, problem.width))
         entries = prod(static(problem.batch)) // problem.primitive.groups
         share, shares = _shares(problem, entries)
@@ -113,12 +136,13 @@ class SplitKernel(Kernel[AttentionProblem, int]):
         scratch, work = (groups * rows * width * 4, groups * rows * 8), Work((groups * items,), (items,))
         if last_adds(problem.capabilities):
             return Lowered((Stage("sdpa_split.cl", (*given, totals, sums, counters_operand(), output), work,
-                                  {**constants, "LAST_ADDS": True}, {"keys": share, "shares": shares}),), scratch)
-        split = Stage("sdpa_split.cl", (*given, totals, sums), work, constants, {"keys": share})
+                                  {**constants, "LAST_ADDS": True}, {"keys": share, "shares": shares},
+                                  recipe=recipe),), scratch)
+        find = Stage("sdpa_split.cl", (*given, totals, sums), work, constants, {"keys": share}, recipe=recipe)
         elements = prod(static(problem.batch)) * problem.queries * width
         put = Stage("sdpa_split_sum.cl", (totals, sums, *sink, output), Work((elements,)), constants,
                     {"shares": shares})
-        return Lowered((split, put), scratch)
+        return Lowered((find, put), scratch)
 
 
 def last_adds(device: Capabilities) -> bool:
