@@ -159,7 +159,7 @@ def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.
     network = _network(engine, ov.Model([attention], inputs, "attention"), "sdpa_bf16")
     for batch, queries, keys in ((2, 30, 30), (1, 1, 200), (1, 129, 64), (2, 5, 3), (1, 15, 129)):
         keys = queries if masked == "causal" else keys
-        given = [3 * _random(rng, batch, 3, rows, size)
+        given = [to_bf16(3 * _random(rng, batch, 3, rows, size))
                  for rows, size in ((queries, depth), (keys, depth), (keys, width))]
         seen = np.tri(queries, keys, dtype=bool) if masked == "causal" else np.ones((queries, keys), bool)
         added = np.zeros((queries, keys), np.float32)
