@@ -24,16 +24,16 @@ from clinfer.program.sample_sizes import Sample
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology import Port, Primitive
 
-SAMPLE_SIZES = ((1, 64), (1, 1), (1, 8), (1, 1000), (1000, 64))
-"""For the first axis of inputs and for the others, where they are open: the usual ones, by which formats are chosen,
-and those that kernels are built for besides."""
-GPU_SAMPLE_SIZES = (*SAMPLE_SIZES, (32, 64))
+SAMPLE_SIZES = ((1, 64, 256), (1, 1, 1), (1, 8, 8), (1, 1000, 1000), (1000, 64, 64))
+"""For the first axis of inputs, for the others, and for those of pictures, where they are open: the usual ones, by
+which formats are chosen, and those that kernels are built for besides."""
+GPU_SAMPLE_SIZES = (*SAMPLE_SIZES, (32, 64, 64))
 """The same on GPUs, where batches of that size are computed by other tiles than one picture or a thousand."""
 _PAST = 1000
 """The length of states behind which models with states are asked about one more entry as well."""
 
 
-def sample_sizes(device: Capabilities) -> tuple[tuple[int, int], ...]:
+def sample_sizes(device: Capabilities) -> tuple[tuple[int, int, int], ...]:
     """Those of a device."""
     return SAMPLE_SIZES if device.device_type == "CPU" else GPU_SAMPLE_SIZES
 
@@ -43,7 +43,8 @@ def samples_of(graph: Graph, context: BuildContext) -> list[Sample]:
     and all else 1."""
     is_static = all(layout.is_static for node in graph for layout in node.layouts)
     sizes = sample_sizes(context.engine.capabilities)
-    samples = [Sample(graph, context, *each) for each in sizes[:1 if is_static else None]]
+    samples = [Sample(graph, context, first, others, pictures=pictures)
+               for first, others, pictures in sizes[:1 if is_static else None]]
     if not is_static and any(state.grows for state in graph.states):
         samples.append(Sample(graph, context, 1, 1, _PAST))
     return samples
@@ -55,7 +56,7 @@ def built_for(selection: Selection) -> tuple[str, ...]:
         return ("the sizes of the model",) * len(selection.candidates)
     sizes = sample_sizes(selection.problem.capabilities)
     names = dict(enumerate(("usual sizes", *(f"first sizes of {first}, others of {others}"
-                                             for first, others in sizes[1:]), f"sizes of 1 behind {_PAST}")))
+                                             for first, others, _ in sizes[1:]), f"sizes of 1 behind {_PAST}")))
     names |= {STANDS_IN: "what others do not accept", NAMED: "sizes that it accepts"}
     return tuple(names[number] for number in selection.samples)
 

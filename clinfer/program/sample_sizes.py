@@ -18,6 +18,7 @@ from clinfer.symbolic.dimensions import NamedDim, names_in
 from clinfer.topology import Input, Port
 
 P = TypeVar("P", bound=Problem)
+_PICTURE_RANK, _CHANNELS = 4, (3, 4)
 
 
 class Sample:
@@ -25,16 +26,20 @@ class Sample:
 
     The open sizes of the graph's inputs are `first` for a first axis (of states for the one that the model has first)
     and `others` for the others (of states `past`, if that is given), within their bounds, and 1 where an operation
-    takes nothing else; tables of states are empty; all else follows by shape rules. Where these cannot tell, or refuse
+    takes nothing else; tables of states are empty; those of pictures (rank 4, with an axis of 3 or 4 channels behind
+    the first) are `pictures`, if that is given; all else follows by shape rules. Where these cannot tell, or refuse
     what comes together, sizes are estimated in the same way: ranks are always those of the graph.
     """
 
-    def __init__(self, graph: Graph, context: BuildContext, first: int, others: int, past: int | None = None) -> None:
+    def __init__(self, graph: Graph, context: BuildContext, first: int, others: int, past: int | None = None,
+                 pictures: int | None = None) -> None:
         self.values: dict[Port, np.ndarray] = {}
         self._graph = graph
         self._context = context
         self._sizes = first, others
         self._past = others if past is None else past
+        self._of_pictures = others if pictures is None else pictures
+        self._inputs = {node.id for node in graph if isinstance(node.primitive, Input)}
         self._layouts: dict[Port, Layout] = {}
         self._estimates: set[str] = set()
         self._names: SizeNames | None = None
@@ -110,7 +115,10 @@ class Sample:
         if port.primitive in self._tables:
             return (0, first)
         first_axis = self._first_axes.get(port.primitive, 0)
-        others = self._past if port.primitive in self._first_axes else others
+        if port.primitive in self._first_axes:
+            others = self._past
+        elif port.primitive in self._inputs and _is_picture(shape):
+            others = self._of_pictures
         estimate = (*upper_estimate(shape[:first_axis], others),
                     *upper_estimate(shape[first_axis:first_axis + 1], first),
                     *upper_estimate(shape[first_axis + 1:], others))
@@ -130,3 +138,7 @@ class Sample:
                 sizes = self._names.shape(node.inputs[0])
                 ones |= {name for axis in axes if isinstance(size := sizes[axis], NamedDim) for name in names_in(size)}
         return ones
+
+
+def _is_picture(shape: Shape) -> bool:
+    return len(shape) == _PICTURE_RANK and any(size in _CHANNELS for size in shape[1:])
