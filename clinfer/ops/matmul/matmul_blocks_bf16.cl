@@ -64,6 +64,7 @@ KERNEL(matmul_blocks_bf16)(const global ushort* restrict left, const global INPU
     ulong frames[MOST_TILES * FRAME_WORDS] __attribute__((aligned(64)));
     for (int tile = 0; tile < tiles; ++tile) {
         ulong* frame = frames + tile * FRAME_WORDS;
+        BEGIN_FRAME(frame);
         for (int i = 0; i < TILE_ROWS * VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(frame));
         frame[OTHER_BYTES] = PAIRS * 16 * sizeof(uint);
         frame[FIRST_BEGINS] = 0;

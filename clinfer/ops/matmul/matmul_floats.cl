@@ -38,12 +38,12 @@ KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_
     TILE_VALUE rows[TILE_ROWS * ROWS_DEPTH];
     const bool is_copied = !IS_IN_PLACE(last_row, depth) && depth <= ROWS_DEPTH;
     if (is_copied) FUNC(copy_rows)(rows, left, start, last_row, depth PASS_ARGS);
+    FRAME(frame);
     EACH_TILE_OF_RUN(1, tile, CEIL_DIV(OUTPUT0_SIZE_X, TILE_COLUMNS)) {
         const index_t column = tile * TILE_COLUMNS;
         at[OUTPUT0_RANK - 2] = column / (PANELS_JOINED ? PANEL_COLUMNS : 16);
         at[OUTPUT0_RANK - 1] = PANELS_JOINED ? column % PANEL_COLUMNS : 0;
         const ulong columns = (ulong)(right + INPUT1_INDEX_OF(at));
-        FRAME(frame);
         for (int i = 0; i < (depth ? 1 : TILE_ROWS) * VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(frame));
         frame[FIRST_BEGINS] = 1;
         const index_t other = PANELS_JOINED ? VECTOR_FLOATS : column + 16 < OUTPUT0_SIZE_X ? INPUT1_PITCH_Y : 0;

@@ -37,9 +37,9 @@ float FUNC(weigh_span)(float* scores, TILE_VALUE* weights, const int seen, const
     const float base = top == -INFINITY ? 0 : top;
     const float rescale = top == *highest ? 1.0f : exp(*highest - base);
     for (int v = 0; v < vectors; ++v) {
-        const float16 weight = exp(vload16(v, scores) - base);
+        const float16 weight = FUNC(exp_of)(vload16(v, scores) - base);
         total += weight;
-        vstore16(TO_TILE_VALUE16(weight), v, weights);
+        vstore16(convert_ushort16(as_uint16(weight) + 0x8000 >> 16), v, weights);
     }
     *highest = top;
     *sum = *sum * rescale + FUNC(sum_of)(total);
@@ -73,6 +73,7 @@ KERNEL(sdpa_pairs)(const global INPUT0_TYPE* restrict query, const global TILE_V
     products[FIRST_BEGINS] = 1;
     products[STEP_BYTES] = STEP_DEPTH * sizeof(TILE_VALUE);
     for (int p = 0; p < PANELS; ++p) {
+        BEGIN_FRAME(results[p]);
         results[p][OTHER_BYTES] = SCRATCH1_PITCH_2 * sizeof(TILE_VALUE);
         READ_ONCE(results[p], taps_of_weights, SPAN * sizeof(TILE_VALUE), TILE_ROWS - 1);
         results[p][HALF_AT] = results[p][FIRST_BEGINS] = 0;

@@ -55,7 +55,10 @@
 #define LEFT_OUT 245
 #define LATER_BYTES 128
 // Vectors in it must not lie across lines of the cache.
-#define FRAME(name) ulong name[FRAME_WORDS] __attribute__((aligned(64)))
+#define FRAME(name) ulong name[FRAME_WORDS] __attribute__((aligned(64))); BEGIN_FRAME(name)
+// Of a frame that is declared otherwise, before anything else.
+#define PALETTE 8
+#define BEGIN_FRAME(frame) ((frame)[PALETTE] = 0)
 #define frame_sums(frame) ((float*)((frame) + 8 + 8 * 32))
 
 #define STEPS_HALVE (TILE_ROWS <= 14)
@@ -128,20 +131,27 @@
 #endif
 
 #define MOVE_SUMS(move) \
-    "leaq 2112(%[frame]), %[a]\n movq $128, %[b]\n" move("(%[a],%[b])", "0") move("64(%[a],%[b])", "1") \
-    OF_32_ROWS(move("2048(%[a],%[b])", "2") move("2112(%[a],%[b])", "3"))
+    move("(%[a],%[b])", "0") move("64(%[a],%[b])", "1") \
+    OF_32_ROWS("addq %[next], %[a]\n" move("(%[a],%[b])", "2") move("64(%[a],%[b])", "3"))
 #define LOAD_TILE(place, n) "tileloadd " place ", %%tmm" n "\n"
 #define STORE_TILE(place, n) "tilestored %%tmm" n ", " place "\n"
 
-// Adds the products of STEP_COUNT times `depth` steps (1 or 2), that lie `depth` * STEP_BYTES from each other.
-INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth) {
-    // The shapes of the registers: a palette, 16 sizes of rows in bytes, 16 numbers of rows.
-    frame[8] = 1, frame[9] = 0, frame[10] = 0x0040004000400040, frame[11] = 0x0040004000000000 | depth * 0x00200020;
-    frame[12] = frame[13] = frame[15] = 0, frame[14] = 0x0000101010101010 | depth << 51 | depth << 59;
-    frame[16] = depth * STEP_WEIGHTS, frame[17] = depth * frame[STEP_BYTES];
+// Adds the products of STEP_COUNT times `depth` steps (1 or 2), that lie `depth` * STEP_BYTES from each other; `first`:
+// all sums begin with the first row's, which a tile that is loaded with rows 0 bytes apart has in all of its rows.
+INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth, const bool first) {
+    // The shapes of the registers: a palette, 16 sizes of rows in bytes, 16 numbers of rows. A processor that has just
+    // written them waits for all that was written before.
+    if (frame[PALETTE] != 1 || frame[16] != depth * STEP_WEIGHTS) {
+        frame[PALETTE] = 1, frame[9] = 0, frame[10] = 0x0040004000400040;
+        frame[11] = 0x0040004000000000 | depth * 0x00200020, frame[12] = frame[13] = frame[15] = 0;
+        frame[14] = 0x0000101010101010 | depth << 51 | depth << 59, frame[16] = depth * STEP_WEIGHTS;
+    }
+    frame[17] = depth * frame[STEP_BYTES];
     ulong row, right, other, tap, a, b, next, pitch = 64;
+    const ulong sums_pitch = first ? 0 : 128;
     __asm__ volatile(
-        "ldtilecfg 64(%[frame])\n" MOVE_SUMS(LOAD_TILE)
+        "ldtilecfg 64(%[frame])\n leaq 2112(%[frame]), %[a]\n movq %[sums_pitch], %[b]\n"
+        OF_32_ROWS("movq %[b], %[next]\n shlq $4, %[next]\n") MOVE_SUMS(LOAD_TILE)
         "movq 8(%[frame]), %[right]\n movq 16(%[frame]), %[other]\n movq 24(%[frame]), %[row]\n"
         "movq 128(%[frame]), %[next]\n"
         "2:\n movq 48(%[frame]), %[tap]\n"
@@ -152,26 +162,26 @@ INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth) {
         OF_32_ROWS("tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n tdpbf16ps %%tmm7, %%tmm5, %%tmm3\n")
         "addq %[next], %[right]\n addq $8, %[tap]\n cmpq 56(%[frame]), %[tap]\n jb 1b\n"
         "movq 136(%[frame]), %[a]\n addq %[a], (%[frame])\n decq 40(%[frame])\n jnz 2b\n"
-        MOVE_SUMS(STORE_TILE) "tilerelease\n movq %[right], 8(%[frame])\n"
+        "leaq 2112(%[frame]), %[a]\n movq $128, %[b]\n" OF_32_ROWS("movq $2048, %[next]\n") MOVE_SUMS(STORE_TILE)
+        "tilerelease\n movq %[right], 8(%[frame])\n"
         : [row] "=&r"(row), [right] "=&r"(right), [other] "=&r"(other), [tap] "=&r"(tap), [a] "=&r"(a), [b] "=&r"(b),
           [next] "=&r"(next)
-        : [frame] "r"(frame), [pitch] "r"(pitch)
+        : [frame] "r"(frame), [pitch] "r"(pitch), [sums_pitch] "r"(sums_pitch)
         : "memory", "cc");
 }
 
 INLINED void FUNC(add_tile_products)(ulong* frame) {
-    if (frame[FIRST_BEGINS])
-        for (int i = 2; i < 2 * TILE_ROWS; ++i)
-            vstore16(vload16(i % 2, frame_sums(frame)), i, frame_sums(frame));
+    bool first = frame[FIRST_BEGINS] != 0;
     const ulong steps = frame[STEP_COUNT];
     const bool has_one_tap = frame[TAPS_END] - frame[TAPS_AT] == sizeof(ulong);
     const bool is_run = has_one_tap && frame[STEP_BYTES] == STEP_DEPTH * sizeof(ushort);
     if (is_run && steps > 1) {
         frame[STEP_COUNT] = steps / 2;
-        FUNC(add_tile_steps)(frame, 2);
+        FUNC(add_tile_steps)(frame, 2, first);
         frame[STEP_COUNT] = steps % 2;
+        first = false;
     }
-    if (frame[STEP_COUNT]) FUNC(add_tile_steps)(frame, 1);
+    if (frame[STEP_COUNT]) FUNC(add_tile_steps)(frame, 1, first);
 }
 
 #define ADD_PRODUCTS(frame) FUNC(add_tile_products)(frame)

@@ -25,10 +25,10 @@ from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
 
-_SPAN = 128
+_SPAN = 256
 """Keys whose weights are held at a time."""
 _WIDEST, _DEEPEST = 128, 256
-_SHARES = {16: 0.05, 14: 0.4}
+_SHARES = {32: 0.05, 14: 0.4}
 """Rows of a tile of pairs, in tile registers and in vectors, with the share of the peak that they reach."""
 _TILE_ROWS = 6
 _TILES_TOGETHER = {4: 0.75, 1: 0.65}
@@ -158,7 +158,7 @@ class Packed:
 
 def _rows_of_pairs(device: Capabilities) -> int:
     """Of a tile."""
-    return 16 if device.tile_registers else 14
+    return 32 if device.tile_registers else 14
 
 
 def _refusal(problem: AttentionProblem, element_type: ElementType) -> str | None:
