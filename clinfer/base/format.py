@@ -138,6 +138,8 @@ FORMATS = {f.name: f for f in (
     Format("g_os_is_x_isv8_osv16_isv2", "goix", "goix", (("i", 8), ("o", 16), ("i", 2))),
     Format("g_os_is_yx_isv8_osv16_isv2", "goiyx", "goiyx", (("i", 8), ("o", 16), ("i", 2))),
     Format("g_os_is_zyx_isv8_osv16_isv2", "goizyx", "goizyx", (("i", 8), ("o", 16), ("i", 2))),
+    Format("os_is_yx_isv16_osv16_isv2", "oiyx", "oiyx", (("i", 16), ("o", 16), ("i", 2))),
+    Format("g_os_is_yx_isv16_osv16_isv2", "goiyx", "goiyx", (("i", 16), ("o", 16), ("i", 2))),
     Format("os_is_isv8_osv16_isv2", "oi", "oi", (("i", 8), ("o", 16), ("i", 2))),
     Format("ns_ks_ksv8_nsv16_ksv2", "kn", "nk", (("k", 8), ("n", 16), ("k", 2))),
 )}

@@ -23,7 +23,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.stream import Stream
 from tests.ops.case_runner import execute
-from tests.oracle import assert_close, to_bf16
+from tests.oracle import CpuPlugin, assert_close, to_bf16
 
 TOLERANCE = 2e-2
 """Of the output's scale; inputs and results are rounded to bf16, sums are of floats."""
@@ -144,6 +144,37 @@ def test_a_convolution_without_channels(engine: Engine) -> None:
     network = _network(engine, ov.Model([op.add(product, op.constant(bias))], [x], "empty"), "convolution_bf16_7")
     found, = execute(network, [np.zeros((2, 0, 4, 15), np.float32)])
     np.testing.assert_array_equal(found, np.broadcast_to(bias, (2, 20, 4, 15)))
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (3, 1), (1, 2)])
+def test_convolutions_of_copied_data(engine: Engine, strides: tuple[int, int], groups: int,
+                                     rng: np.random.Generator) -> None:
+    """relu(conv(x, w) + bias) + x's first channel, of any filter, in one network."""
+    _skip_unless_able(engine, 32)
+    from openvino import opset13 as op
+    inputs, outputs = (16 * int(rng.integers(1, 5)) if groups > 1 else int(rng.integers(1, 100)) for _ in range(2))
+    sizes, dilations = rng.integers(1, 5, 2).tolist(), rng.integers(1, 3, 2).tolist()
+    if strides == (1, 1):
+        sizes[0] = 3
+    begins, ends = ([int(rng.integers(0, size + 1)) for size in sizes] for _ in range(2))
+    make, split = (op.group_convolution, (groups,)) if groups > 1 else (op.convolution, ())
+    weights, bias = _random(rng, *split, outputs, inputs, *sizes), _random(rng, 1, groups * outputs, 1, 1)
+
+    def model() -> ov.Model:
+        x = op.parameter([-1, groups * inputs, -1, -1])
+        product = make(x, op.constant(weights), strides, begins, ends, dilations, name="tiled")
+        added = op.relu(op.add(product, op.constant(bias)))
+        return ov.Model([op.add(added, op.reduce_max(added, op.constant([1]), True))], [x], "convolution")
+
+    network, oracle = _network(engine, model(), "convolution_bf16_copied"), CpuPlugin(model())
+    assert "convolution_bf16_copied" in _kernels(network.program)
+    least = [max((size - 1) * dilation + 1 - begin - end, 1) for size, dilation, begin, end in zip(
+        sizes, dilations, begins, ends, strict=True)]
+    for _ in range(4):
+        picture = [each + int(rng.integers(0, 40)) for each in least]
+        data = _random(rng, int(rng.integers(1, 3)), groups * inputs, *picture)
+        assert_close(execute(network, [data])[0], oracle([data])[0], TOLERANCE)
 
 
 @pytest.mark.parametrize("masked", ["", "causal", "added", "boolean"])

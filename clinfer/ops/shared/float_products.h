@@ -8,7 +8,8 @@
 //   LEFT_AT        the values of the first row; the 16 of a step lie together
 //   ROW_BYTES      from one row to the next
 //   STEP_BYTES     from one step of 16 values to the next
-//   STEP_COUNT     how many steps there are, 1 at least
+//   STEP_COUNT     how many steps there are, 1 at least; with STEPS_ARE_WIDE, of more than 14 rows alone, steps are of
+//                  32 values, whose 16 pairs lie together on both sides
 //   HALF_AT        the value of STEP_COUNT, which is counted down, at which the second half of a step is left out: 1
 //                  for the last one, 0 for none. STEPS_HALVE tells whether tiles do that. Of floats all but LAST_VALUES
 //                  are left out, which is a half unless it is defined as another number from 1 to 15
@@ -62,6 +63,9 @@
 #define frame_sums(frame) ((float*)((frame) + 8 + 8 * 32))
 
 #define STEPS_HALVE (TILE_ROWS <= 14)
+#ifndef STEPS_ARE_WIDE
+#define STEPS_ARE_WIDE 0
+#endif
 
 // Tiles that multiply the same columns ask for those that come next, each for a share, because the first tile that
 // meets them would wait for all of them: weights come from afar at each inference. Where there are fewer than eight
@@ -136,9 +140,9 @@
 #define LOAD_TILE(place, n) "tileloadd " place ", %%tmm" n "\n"
 #define STORE_TILE(place, n) "tilestored %%tmm" n ", " place "\n"
 
-// Adds the products of STEP_COUNT times `depth` steps (1 or 2), that lie `depth` * STEP_BYTES from each other; `first`:
-// all sums begin with the first row's, which a tile that is loaded with rows 0 bytes apart has in all of its rows.
-INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth, const bool first) {
+// Adds the products of STEP_COUNT times `depth` steps of 16 values (1 or 2), that lie `step_bytes` from each other;
+// `first`: all sums begin with the first row's, which a tile that is loaded with rows 0 bytes apart has in all rows.
+INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth, const ulong step_bytes, const bool first) {
     // The shapes of the registers: a palette, 16 sizes of rows in bytes, 16 numbers of rows. A processor that has just
     // written them waits for all that was written before.
     if (frame[PALETTE] != 1 || frame[16] != depth * STEP_WEIGHTS) {
@@ -146,7 +150,7 @@ INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth, const bool fi
         frame[11] = 0x0040004000000000 | depth * 0x00200020, frame[12] = frame[13] = frame[15] = 0;
         frame[14] = 0x0000101010101010 | depth << 51 | depth << 59, frame[16] = depth * STEP_WEIGHTS;
     }
-    frame[17] = depth * frame[STEP_BYTES];
+    frame[17] = step_bytes;
     ulong row, right, other, tap, a, b, next, pitch = 64;
     const ulong sums_pitch = first ? 0 : 128;
     __asm__ volatile(
@@ -172,16 +176,20 @@ INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth, const bool fi
 
 INLINED void FUNC(add_tile_products)(ulong* frame) {
     bool first = frame[FIRST_BEGINS] != 0;
+#if STEPS_ARE_WIDE
+    FUNC(add_tile_steps)(frame, 2, frame[STEP_BYTES], first);
+#else
     const ulong steps = frame[STEP_COUNT];
     const bool has_one_tap = frame[TAPS_END] - frame[TAPS_AT] == sizeof(ulong);
     const bool is_run = has_one_tap && frame[STEP_BYTES] == STEP_DEPTH * sizeof(ushort);
     if (is_run && steps > 1) {
         frame[STEP_COUNT] = steps / 2;
-        FUNC(add_tile_steps)(frame, 2, first);
+        FUNC(add_tile_steps)(frame, 2, 2 * frame[STEP_BYTES], first);
         frame[STEP_COUNT] = steps % 2;
         first = false;
     }
-    if (frame[STEP_COUNT]) FUNC(add_tile_steps)(frame, 1, first);
+    if (frame[STEP_COUNT]) FUNC(add_tile_steps)(frame, 1, frame[STEP_BYTES], first);
+#endif
 }
 
 #define ADD_PRODUCTS(frame) FUNC(add_tile_products)(frame)
