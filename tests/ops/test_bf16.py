@@ -177,6 +177,44 @@ def test_convolutions_of_copied_data(engine: Engine, strides: tuple[int, int], g
         assert_close(execute(network, [data])[0], oracle([data])[0], TOLERANCE)
 
 
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (3, 1)])
+@pytest.mark.parametrize("channels", [1, 3, 8])
+def test_convolutions_of_copied_windows(engine: Engine, channels: int, strides: tuple[int, int],
+                                        rng: np.random.Generator) -> None:
+    """The same of planar data; beside a window of infinite numbers all is finite."""
+    _skip_unless_able(engine, 32)
+    from openvino import opset13 as op
+    sizes, dilations = rng.integers(1, 10, 2).tolist(), rng.integers(1, 3, 2).tolist()
+    begins, ends = ([int(rng.integers(0, size + 1)) for size in sizes] for _ in range(2))
+    outputs = int(rng.integers(1, 70))
+    weights, bias = _random(rng, outputs, channels, *sizes), _random(rng, 1, outputs, 1, 1)
+
+    def model() -> ov.Model:
+        x = op.parameter([-1, channels, -1, -1])
+        product = op.convolution(x, op.constant(weights), strides, begins, ends, dilations, name="tiled")
+        return ov.Model([op.sigmoid(op.add(product, op.constant(bias)))], [x], "convolution")
+
+    network, oracle = _network(engine, model(), "convolution_bf16_windows"), CpuPlugin(model())
+    assert "convolution_bf16_windows" in _kernels(network.program)
+    least = [max((size - 1) * dilation + 1 - begin - end, 1) for size, dilation, begin, end in zip(
+        sizes, dilations, begins, ends, strict=True)]
+    for number in range(4):
+        picture = [each + int(rng.integers(0, 40)) for each in least]
+        data = _random(rng, int(rng.integers(1, 3)), channels, *picture)
+        if number == 3:
+            data[..., -1] = np.inf
+        wanted = oracle([data])[0]
+        found = execute(network, [data])[0]
+        is_known = np.isfinite(wanted) & (np.ones_like(wanted, bool) if number < 3 else _sees_no_end(
+            wanted.shape[-1], strides[1], begins[1], (sizes[1] - 1) * dilations[1], picture[1]))
+        assert_close(found[is_known], wanted[is_known], TOLERANCE)
+
+
+def _sees_no_end(width: int, stride: int, begin: int, reach: int, size: int) -> np.ndarray:
+    """Which pixels of a row of results see none behind the last but one of the data."""
+    return np.arange(width) * stride - begin + reach < size - 1
+
+
 @pytest.mark.parametrize("masked", ["", "causal", "added", "boolean"])
 @pytest.mark.parametrize(("depth", "width"), [(64, 64), (20, 40)])
 def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.random.Generator) -> None:

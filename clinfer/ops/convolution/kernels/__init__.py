@@ -1,6 +1,6 @@
 """The kernels of convolution."""
 from clinfer.kernels.contract import KernelTable
-from clinfer.ops.convolution.kernels.copied import CopiedKernel
+from clinfer.ops.convolution.kernels.copied import CopiedKernel, WindowsKernel
 from clinfer.ops.convolution.kernels.cpu import (
     BlocksKernel,
     BlocksToPlanarKernel,
@@ -21,8 +21,8 @@ from clinfer.ops.convolution.kernels.nvidia import (
 from clinfer.ops.convolution.kernels.reference import ChannelsLastReference, Reference
 from clinfer.ops.convolution.problem import ConvolutionProblem
 
-KERNELS = KernelTable((NarrowGroupsKernel(), CopiedKernel(), PairsKernel(), FloatsKernel(), PixelsKernel(),
-                       PlanarFloatsKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
+KERNELS = KernelTable((NarrowGroupsKernel(), CopiedKernel(), WindowsKernel(), PairsKernel(), FloatsKernel(),
+                       PixelsKernel(), PlanarFloatsKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
                        BlocksToPlanarKernel(), BulkKernel(), WarpGroupKernel(), MmaKernel(), PatchesKernel(),
                        RowsKernel(), PlanarMmaKernel(), LocalKernel(), ChannelsLastReference(), Reference()),
                       ConvolutionProblem)
