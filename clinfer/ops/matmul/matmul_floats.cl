@@ -2,7 +2,7 @@
 // One work-item computes tiles of TILE_ROWS rows x 32 columns, with VECTOR_FLOATS 8 x 16 (float_rows.h), which share
 // their rows (tile_runs.h).
 // Rows that cannot be multiplied where they lie are copied once for all of them, if they have at most ROWS_DEPTH
-// values.
+// values. In place of rows behind the last one, a tile of wide vectors has some of the tile before, which are not stored.
 // Views, all of one rank: left [..., M, K], output [..., M, N], packed right side [..., N / 16, steps * 256]: for each
 // step of 16 k, 8 pairs x 16 columns x 2, zeros behind the last k and column; of floats [..., N / 32, K * 32], as
 // matmul_tile has it, K a multiple of 8; bias [N] in blocks of 16.
@@ -25,11 +25,13 @@
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_VALUE* restrict right,
                     BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    const int first_row = (int)get_global_id(0) * TILE_ROWS, last_row = OUTPUT0_SIZE_Y - 1 - first_row;
+    const int first_row = (int)get_global_id(0) * TILE_ROWS, own = OUTPUT0_SIZE_Y - first_row;
+    const int skipped = VECTOR_FLOATS == 16 && OUTPUT0_SIZE_Y >= TILE_ROWS ? max(TILE_ROWS - own, 0) : 0;
+    const int last_row = own - 1 + skipped;
     const int depth = INPUT0_SIZE_X;
     index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL((index_t)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
-    at[OUTPUT0_RANK - 2] = first_row;
+    at[OUTPUT0_RANK - 2] = first_row - skipped;
     const index_t start = INPUT0_INDEX_OF(at);
     at[OUTPUT0_RANK - 2] = at[OUTPUT0_RANK - 1] = 0;
     const ulong panels = (ulong)(right + INPUT1_INDEX_OF(at));
@@ -54,6 +56,6 @@ KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_
             FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), TILE_ROWS - 1, depth, columns);
         else
             FUNC(add_rows)(frame, left, start, last_row, depth, columns PASS_ARGS);
-        FUNC(store_rows)(frame_sums(frame), at, first_row, column, PASS_BIAS output PASS_ARGS);
+        FUNC(store_rows)(frame_sums(frame) + skipped * TILE_COLUMNS, at, first_row, column, PASS_BIAS output PASS_ARGS);
     }
 }

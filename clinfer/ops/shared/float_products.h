@@ -139,6 +139,11 @@
     OF_32_ROWS("addq %[next], %[a]\n" move("(%[a],%[b])", "2") move("64(%[a],%[b])", "3"))
 #define LOAD_TILE(place, n) "tileloadd " place ", %%tmm" n "\n"
 #define STORE_TILE(place, n) "tilestored %%tmm" n ", " place "\n"
+// Columns that are multiplied two wide steps later, which come from the second cache.
+#define ASK(n) "prefetcht0 2048+64*" #n "(%[right])\n prefetcht0 2048+64*" #n "(%[b])\n"
+#define ASK_FOR_LATER \
+    ASK(0) ASK(1) ASK(2) ASK(3) ASK(4) ASK(5) ASK(6) ASK(7) \
+    ASK(8) ASK(9) ASK(10) ASK(11) ASK(12) ASK(13) ASK(14) ASK(15)
 
 // Adds the products of STEP_COUNT times `depth` steps of 16 values (1 or 2), that lie `step_bytes` from each other;
 // `first`: all sums begin with the first row's, which a tile that is loaded with rows 0 bytes apart has in all rows.
@@ -160,7 +165,7 @@ INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth, const ulong s
         "movq 128(%[frame]), %[next]\n"
         "2:\n movq 48(%[frame]), %[tap]\n"
         "1:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n leaq (%[right],%[other]), %[b]\n"
-        LOAD_TILE("(%[a],%[row])", "4") LOAD_TILE("(%[right],%[pitch])", "6") LOAD_TILE("(%[b],%[pitch])", "7")
+        LOAD_TILE("(%[a],%[row])", "4") LOAD_TILE("(%[right],%[pitch])", "6") LOAD_TILE("(%[b],%[pitch])", "7") ASK_FOR_LATER
         OF_32_ROWS("movq %[row], %[b]\n shlq $4, %[b]\n addq %[b], %[a]\n" LOAD_TILE("(%[a],%[row])", "5"))
         "tdpbf16ps %%tmm6, %%tmm4, %%tmm0\n tdpbf16ps %%tmm7, %%tmm4, %%tmm1\n"
         OF_32_ROWS("tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n tdpbf16ps %%tmm7, %%tmm5, %%tmm3\n")
