@@ -79,6 +79,7 @@ kernel void tile(const global ushort* left, const global ushort* right, const gl
     frame[TAPS_AT] = (ulong)taps;
     frame[TAPS_END] = (ulong)(taps + 2);
     ADD_PRODUCTS(frame);
+    END_TILES();
     #pragma unroll
     for (int i = 0; i < 16; ++i) vstore16(vectors[i], i, held);
     for (int i = 0; i < 2 * TILE_ROWS; ++i) vstore16(vload16(i, frame_sums(frame)), i, sums);

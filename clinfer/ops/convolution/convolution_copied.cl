@@ -1,5 +1,5 @@
-// Convolution of bf16 in AMX's tile registers (float_products.h) on planes that convolution_phases.cl makes of the data;
-// output b_fs_yx_fsv16.
+// Convolution of bf16 in AMX's tile registers (float_products.h) on planes that convolution_phases.cl or
+// convolution_windows.cl makes of the data; output b_fs_yx_fsv16.
 // A plane is one line of pixels, whose rows have ARG_WIDTH pixels, a few more than the output's: so each element of the
 // filter finds what all pixels of a tile need at one distance, and tiles go from one row to the next. What tiles
 // compute behind the ends of rows is not stored. One work-item computes ARG_RUN tiles (tile_runs.h) of TILE_ROWS pixels
@@ -91,4 +91,5 @@ KERNEL(convolution_copied)(const global ushort* restrict planes, const global us
         ADD_PRODUCTS(frame);
         FUNC(store_pixels)(output, frame_sums(frame), batch, group, channel, tile * TILE_ROWS PASS_ARGS);
     }
+    END_TILES();
 }

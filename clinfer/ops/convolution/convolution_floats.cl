@@ -173,4 +173,5 @@ KERNEL(convolution_floats)(const global TILE_VALUE* restrict input, const global
             FUNC(store_pixels)(output, frame_sums(frame), batch, group, channel, z, y, x PASS_ARGS);
         }
     }
+    END_TILES();
 }

@@ -2,7 +2,8 @@
 // all that the filter meets in that row, CHANNELS times FILTER_X values, and zeros outside of the data and up to whole
 // steps of 32: planes [B * STEPS * PHASES_Y, pixels, 32], one for each row within a step of the filter along y. A plane
 // has ARG_ROWS rows of ARG_WIDTH pixels.
-// Views: data [B, C, Z, Y, X], whose rows lie together. COPIED values (4, 8 or 16, FILTER_X at least) are copied at once.
+// Views: data [B, C, Z, Y, X], whose rows lie together. COPIED values (4, 8 or 16, FILTER_X at least) are copied at
+// once.
 // Dimension 0: runs of rows (tile_runs.h), 1: PHASES_Y of each batch.
 #include "clinfer.cl"
 

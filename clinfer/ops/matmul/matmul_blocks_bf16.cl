@@ -65,6 +65,7 @@ KERNEL(matmul_blocks_bf16)(const global ushort* restrict left, const global INPU
     for (int tile = 0; tile < tiles; ++tile) {
         ulong* frame = frames + tile * FRAME_WORDS;
         BEGIN_FRAME(frame);
+        SHARE_SHAPES(frame, frames);
         for (int i = 0; i < TILE_ROWS * VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(frame));
         frame[OTHER_BYTES] = PAIRS * 16 * sizeof(uint);
         frame[FIRST_BEGINS] = 0;
@@ -78,6 +79,7 @@ KERNEL(matmul_blocks_bf16)(const global ushort* restrict left, const global INPU
                            start + tile * TILE_ROWS * INPUT0_PITCH_Y + k * INPUT0_PITCH_X,
                            OUTPUT0_SIZE_Y - 1 - first_row - tile * TILE_ROWS, depth, (ulong)panel PASS_ARGS);
     }
+    END_TILES();
     for (int tile = 0; tile < tiles; ++tile)
         FUNC(store_rows)(frame_sums(frames + tile * FRAME_WORDS), at, first_row + tile * TILE_ROWS,
                          panel_index * PANEL_COLUMNS, PASS_BIAS output PASS_ARGS);

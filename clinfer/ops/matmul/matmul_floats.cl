@@ -2,7 +2,8 @@
 // One work-item computes tiles of TILE_ROWS rows x 32 columns, with VECTOR_FLOATS 8 x 16 (float_rows.h), which share
 // their rows (tile_runs.h).
 // Rows that cannot be multiplied where they lie are copied once for all of them, if they have at most ROWS_DEPTH
-// values. In place of rows behind the last one, a tile of wide vectors has some of the tile before, which are not stored.
+// values. In place of rows behind the last one, a tile of wide vectors has some of the tile before, which are not
+// stored.
 // Views, all of one rank: left [..., M, K], output [..., M, N], packed right side [..., N / 16, steps * 256]: for each
 // step of 16 k, 8 pairs x 16 columns x 2, zeros behind the last k and column; of floats [..., N / 32, K * 32], as
 // matmul_tile has it, K a multiple of 8; bias [N] in blocks of 16.
@@ -58,4 +59,5 @@ KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_
             FUNC(add_rows)(frame, left, start, last_row, depth, columns PASS_ARGS);
         FUNC(store_rows)(frame_sums(frame) + skipped * TILE_COLUMNS, at, first_row, column, PASS_BIAS output PASS_ARGS);
     }
+    END_TILES();
 }

@@ -74,6 +74,7 @@ KERNEL(sdpa_pairs)(const global INPUT0_TYPE* restrict query, const global TILE_V
     products[STEP_BYTES] = STEP_DEPTH * sizeof(TILE_VALUE);
     for (int p = 0; p < PANELS; ++p) {
         BEGIN_FRAME(results[p]);
+        SHARE_SHAPES(results[p], products);
         results[p][OTHER_BYTES] = SCRATCH1_PITCH_2 * sizeof(TILE_VALUE);
         READ_ONCE(results[p], taps_of_weights, SPAN * sizeof(TILE_VALUE), TILE_ROWS - 1);
         results[p][HALF_AT] = results[p][FIRST_BEGINS] = 0;
@@ -112,6 +113,7 @@ KERNEL(sdpa_pairs)(const global INPUT0_TYPE* restrict query, const global TILE_V
             ADD_PRODUCTS(results[p]);
         }
     }
+    END_TILES();
     for (int r = 0; r < min(TILE_ROWS, (int)OUTPUT0_SIZE_2 - first_row); ++r) {
         const float share = sums[r] > 0 ? 1 / sums[r] : 0;
         const int to = OUTPUT0_GET_INDEX(a, b, rows[r], 0);

@@ -57,9 +57,18 @@
 #define LATER_BYTES 128
 // Vectors in it must not lie across lines of the cache.
 #define FRAME(name) ulong name[FRAME_WORDS] __attribute__((aligned(64))); BEGIN_FRAME(name)
-// Of a frame that is declared otherwise, before anything else.
-#define PALETTE 8
-#define BEGIN_FRAME(frame) ((frame)[PALETTE] = 0)
+// BEGIN_FRAME(frame) begins one that is declared otherwise. Frames that take turns SHARE_SHAPES(frame, with), and a
+// kernel ends with END_TILES(): AMX's tile registers keep their shapes from one tile to the next.
+#if TILE_ROWS > 14
+#define SHAPES_AT 18
+#define BEGIN_FRAME(frame) ((frame)[SHAPES_AT] = (ulong)((frame) + SHAPES_AT + 1), (frame)[SHAPES_AT + 1] = 0)
+#define SHARE_SHAPES(frame, with) ((frame)[SHAPES_AT] = (with)[SHAPES_AT])
+#define END_TILES() __asm__ volatile("tilerelease" ::: "memory")
+#else
+#define BEGIN_FRAME(frame)
+#define SHARE_SHAPES(frame, with)
+#define END_TILES()
+#endif
 #define frame_sums(frame) ((float*)((frame) + 8 + 8 * 32))
 
 #define STEPS_HALVE (TILE_ROWS <= 14)
@@ -148,31 +157,34 @@
 // Adds the products of STEP_COUNT times `depth` steps of 16 values (1 or 2), that lie `step_bytes` from each other;
 // `first`: all sums begin with the first row's, which a tile that is loaded with rows 0 bytes apart has in all rows.
 INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth, const ulong step_bytes, const bool first) {
-    // The shapes of the registers: a palette, 16 sizes of rows in bytes, 16 numbers of rows. A processor that has just
-    // written them waits for all that was written before.
-    if (frame[PALETTE] != 1 || frame[16] != depth * STEP_WEIGHTS) {
-        frame[PALETTE] = 1, frame[9] = 0, frame[10] = 0x0040004000400040;
-        frame[11] = 0x0040004000000000 | depth * 0x00200020, frame[12] = frame[13] = frame[15] = 0;
-        frame[14] = 0x0000101010101010 | depth << 51 | depth << 59, frame[16] = depth * STEP_WEIGHTS;
+    // The shapes of the registers: a palette, 16 sizes of rows in bytes, 16 numbers of rows. To set them takes as long
+    // as several steps.
+    ulong* shapes = (ulong*)frame[SHAPES_AT];
+    if (*shapes != depth) {
+        frame[8] = 1, frame[9] = 0, frame[10] = 0x0040004000400040, frame[11] = 0x0040004000000000 | depth * 0x00200020;
+        frame[12] = frame[13] = frame[15] = 0, frame[14] = 0x0000101010101010 | depth << 51 | depth << 59;
+        __asm__ volatile("ldtilecfg 64(%[frame])" : : [frame] "r"(frame) : "memory");
+        *shapes = depth;
     }
-    frame[17] = step_bytes;
+    frame[16] = depth * STEP_WEIGHTS, frame[17] = step_bytes;
     ulong row, right, other, tap, a, b, next, pitch = 64;
     const ulong sums_pitch = first ? 0 : 128;
     __asm__ volatile(
-        "ldtilecfg 64(%[frame])\n leaq 2112(%[frame]), %[a]\n movq %[sums_pitch], %[b]\n"
+        "leaq 2112(%[frame]), %[a]\n movq %[sums_pitch], %[b]\n"
         OF_32_ROWS("movq %[b], %[next]\n shlq $4, %[next]\n") MOVE_SUMS(LOAD_TILE)
         "movq 8(%[frame]), %[right]\n movq 16(%[frame]), %[other]\n movq 24(%[frame]), %[row]\n"
         "movq 128(%[frame]), %[next]\n"
         "2:\n movq 48(%[frame]), %[tap]\n"
         "1:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n leaq (%[right],%[other]), %[b]\n"
-        LOAD_TILE("(%[a],%[row])", "4") LOAD_TILE("(%[right],%[pitch])", "6") LOAD_TILE("(%[b],%[pitch])", "7") ASK_FOR_LATER
+        LOAD_TILE("(%[a],%[row])", "4") LOAD_TILE("(%[right],%[pitch])", "6") LOAD_TILE("(%[b],%[pitch])", "7")
+        ASK_FOR_LATER
         OF_32_ROWS("movq %[row], %[b]\n shlq $4, %[b]\n addq %[b], %[a]\n" LOAD_TILE("(%[a],%[row])", "5"))
         "tdpbf16ps %%tmm6, %%tmm4, %%tmm0\n tdpbf16ps %%tmm7, %%tmm4, %%tmm1\n"
         OF_32_ROWS("tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n tdpbf16ps %%tmm7, %%tmm5, %%tmm3\n")
         "addq %[next], %[right]\n addq $8, %[tap]\n cmpq 56(%[frame]), %[tap]\n jb 1b\n"
         "movq 136(%[frame]), %[a]\n addq %[a], (%[frame])\n decq 40(%[frame])\n jnz 2b\n"
         "leaq 2112(%[frame]), %[a]\n movq $128, %[b]\n" OF_32_ROWS("movq $2048, %[next]\n") MOVE_SUMS(STORE_TILE)
-        "tilerelease\n movq %[right], 8(%[frame])\n"
+        "movq %[right], 8(%[frame])\n"
         : [row] "=&r"(row), [right] "=&r"(right), [other] "=&r"(other), [tap] "=&r"(tap), [a] "=&r"(a), [b] "=&r"(b),
           [next] "=&r"(next)
         : [frame] "r"(frame), [pitch] "r"(pitch), [sums_pitch] "r"(sums_pitch)
