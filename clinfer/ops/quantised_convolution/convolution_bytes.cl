@@ -47,20 +47,33 @@
 // of the output from `first` on.
 void FUNC(gather)(uchar* to, const global uchar* data, const int tap, const int count, const int first,
                   const int pixels, const uchar zero ARGS) {
-    for (int i = 0; i < TILE_ROWS; ++i, to += ROW_BYTES) {
+    int from_y[TILE_ROWS], from_x[TILE_ROWS];
+    const global uchar* begins[TILE_ROWS];
+    bool is_inside = true;
+    for (int i = 0; i < TILE_ROWS; ++i) {
         const int pixel = first + min(i, pixels - 1);
-        const int from_y = pixel / OUTPUT0_SIZE_X * ARG_STRIDE_Y - ARG_PAD_Y;
-        const int from_x = pixel % OUTPUT0_SIZE_X * ARG_STRIDE_X - ARG_PAD_X;
-        int row = tap / ARG_FILTER_X, column = tap % ARG_FILTER_X;
-        for (int n = 0; n < count; ++n) {
-            const int block = row / ARG_FILTER_Y, y = from_y + row % ARG_FILTER_Y * ARG_DILATION_Y;
-            const int x = from_x + column * ARG_DILATION_X;
-            uchar16 met = (uchar16)zero & FUNC(existing)(ARG_CHANNELS - block * BLOCK);
-            if ((uint)y < (uint)INPUT0_SIZE_2 && (uint)x < (uint)INPUT0_SIZE_3)
-                met = vload16(x, data + block * INPUT0_PITCH_1 + y * INPUT0_PITCH_2);
-            vstore16(met, n, to);
-            if (++column == ARG_FILTER_X) column = 0, ++row;
+        const int y = pixel / OUTPUT0_SIZE_X * ARG_STRIDE_Y - ARG_PAD_Y;
+        const int x = pixel % OUTPUT0_SIZE_X * ARG_STRIDE_X - ARG_PAD_X;
+        from_y[i] = y, from_x[i] = x, begins[i] = data + y * INPUT0_PITCH_2 + x * BLOCK;
+        is_inside &= y >= 0 && y + (ARG_FILTER_Y - 1) * ARG_DILATION_Y < INPUT0_SIZE_2
+                     && x >= 0 && x + (ARG_FILTER_X - 1) * ARG_DILATION_X < INPUT0_SIZE_3;
+    }
+    int row = tap / ARG_FILTER_X, column = tap % ARG_FILTER_X;
+    for (int n = 0; n < count; ++n, to += BLOCK) {
+        const int block = row / ARG_FILTER_Y, y = row % ARG_FILTER_Y * ARG_DILATION_Y, x = column * ARG_DILATION_X;
+        const int distance = block * INPUT0_PITCH_1 + y * INPUT0_PITCH_2 + x * BLOCK;
+        if (is_inside) {
+            #pragma unroll 8
+            for (int i = 0; i < TILE_ROWS; ++i) vstore16(vload16(0, begins[i] + distance), 0, to + i * ROW_BYTES);
+        } else {
+            const uchar16 outside = (uchar16)zero & FUNC(existing)(ARG_CHANNELS - block * BLOCK);
+            for (int i = 0; i < TILE_ROWS; ++i) {
+                const bool is_there = (uint)(from_y[i] + y) < (uint)INPUT0_SIZE_2
+                                      && (uint)(from_x[i] + x) < (uint)INPUT0_SIZE_3;
+                vstore16(is_there ? vload16(0, begins[i] + distance) : outside, 0, to + i * ROW_BYTES);
+            }
         }
+        if (++column == ARG_FILTER_X) column = 0, ++row;
     }
 }
 

@@ -36,7 +36,7 @@ _FLOATS = ("f32", "f16", "bf16")
 _WHOLE, _SCALE, _START, _GRID = 1, 2, 3, 4
 _MOST_TAPS, _PATCH = 64, 1024
 """The limits in convolution_bytes.cl."""
-_MAKING, _GATHERING, _COPYING, _STORING = 2.0, 1.0, 0.2, 16.0
+_MAKING, _GATHERING, _COPYING, _STORING = 2.0, 30.0, 0.2, 16.0
 """Operations of f32 in the time of which a number becomes a byte, a byte is gathered, or is part of a patch that is
 copied, and a sum is scaled and stored."""
 

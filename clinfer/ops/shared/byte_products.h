@@ -62,35 +62,52 @@
 #define BP_LOAD_TILE(place, n) "tileloadd " place ", %%tmm" n "\n"
 #define BP_STORE_TILE(place, n) "tilestored %%tmm" n ", " place "\n"
 
-// The same of one panel and `turns` times `depth` steps, 16 at most.
+// Columns that are multiplied two turns later, which come from the second cache.
+#define BP_ASK(n) "prefetcht0 4096+128*" #n "(%[columns])\n prefetcht0 4160+128*" #n "(%[columns])\n"
+#define BP_ASK_FOR_LATER \
+    BP_ASK(0) BP_ASK(1) BP_ASK(2) BP_ASK(3) BP_ASK(4) BP_ASK(5) BP_ASK(6) BP_ASK(7) \
+    BP_ASK(8) BP_ASK(9) BP_ASK(10) BP_ASK(11) BP_ASK(12) BP_ASK(13) BP_ASK(14) BP_ASK(15)
+
+// The same of one panel and `turns` times as many steps as the shapes of the registers tell.
 INLINED void FUNC(add_turns)(int* sums, const uchar* rows, const global char* columns, const ulong turns,
-                             const ulong depth) {
-    // The shapes of the registers: a palette, 16 sizes of rows in bytes, 16 numbers of rows.
-    ulong shapes[8] = {1, 0, 0x0040004000400040, 0x0040004000000000 | depth * 0x00040004, 0, 0,
-                       0x0000101010101010 | depth << 48 | depth << 56, 0};
+                             const bool begins) {
     ulong left = turns, pitch = 128, row = ROW_BYTES;
+    const ulong is_new = begins;
     __asm__ volatile(
-        "ldtilecfg (%[shapes])\n" BP_MOVE_SUMS(BP_LOAD_TILE)
+        "testq %[is_new], %[is_new]\n jnz 2f\n" BP_MOVE_SUMS(BP_LOAD_TILE) "jmp 1f\n"
+        "2:\n tilezero %%tmm0\n tilezero %%tmm1\n" BP_OF_32_ROWS("tilezero %%tmm2\n tilezero %%tmm3\n")
         "1:\n" BP_LOAD_TILE("(%[rows],%[row])", "4") BP_LOAD_TILE("(%[columns],%[pitch])", "6")
         BP_LOAD_TILE("64(%[columns],%[pitch])", "7") BP_OF_32_ROWS(BP_LOAD_TILE("17408(%[rows],%[row])", "5"))
+        BP_ASK_FOR_LATER
         "tdpbusd %%tmm6, %%tmm4, %%tmm0\n tdpbusd %%tmm7, %%tmm4, %%tmm1\n"
         BP_OF_32_ROWS("tdpbusd %%tmm6, %%tmm5, %%tmm2\n tdpbusd %%tmm7, %%tmm5, %%tmm3\n")
-        "addq $64, %[rows]\n addq $2048, %[columns]\n decq %[left]\n jnz 1b\n"
-        BP_MOVE_SUMS(BP_STORE_TILE) "tilerelease\n"
+        "addq $64, %[rows]\n addq $2048, %[columns]\n decq %[left]\n jnz 1b\n" BP_MOVE_SUMS(BP_STORE_TILE)
         : [rows] "+r"(rows), [columns] "+r"(columns), [left] "+r"(left)
-        : [sums] "r"(sums), [shapes] "r"(shapes), [pitch] "r"(pitch), [row] "r"(row)
+        : [sums] "r"(sums), [pitch] "r"(pitch), [row] "r"(row), [is_new] "r"(is_new)
         : "memory", "cc");
+}
+
+// The same of all panels, for turns of `depth` steps, 16 at most: to set the shapes takes as long as several turns.
+INLINED void FUNC(add_turns_of_panels)(int* sums, const uchar* rows, const global char* columns,
+                                       const ulong panel_bytes, const int panels, const ulong turns, const ulong depth,
+                                       const bool begins) {
+    // A palette, 16 sizes of rows in bytes, 16 numbers of rows.
+    ulong shapes[8] = {1, 0, 0x0040004000400040, 0x0040004000000000 | depth * 0x00040004, 0, 0,
+                       0x0000101010101010 | depth << 48 | depth << 56, 0};
+    __asm__ volatile("ldtilecfg (%[shapes])" : : [shapes] "r"(shapes) : "memory");
+    for (int p = 0; p < panels; ++p)
+        FUNC(add_turns)(sums + p * PANEL_SUMS, rows, columns + p * panel_bytes, turns, begins);
+    __asm__ volatile("tilerelease" : : : "memory");
 }
 
 void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const ulong* taps, const int tap_count,
                              const int steps, const global char* columns, const ulong panel_bytes, const int panels,
                              const bool begins) {
     const int turns = steps / 16, rest = steps % 16;
-    for (int p = 0; p < panels; ++p, sums += PANEL_SUMS, columns += panel_bytes) {
-        for (int i = 0; begins && i < PANEL_SUMS; i += 16) vstore16((int16)0, 0, sums + i);
-        if (turns) FUNC(add_turns)(sums, rows, columns, turns, 16);
-        if (rest) FUNC(add_turns)(sums, rows + turns * 64, columns + turns * 2048, 1, rest);
-    }
+    if (turns) FUNC(add_turns_of_panels)(sums, rows, columns, panel_bytes, panels, turns, 16, begins);
+    if (rest)
+        FUNC(add_turns_of_panels)(sums, rows + turns * 64, columns + turns * 2048, panel_bytes, panels, 1, rest,
+                                  begins && !turns);
 }
 #elif BYTE_PRODUCTS
 #define ROWS_BY_PITCH 1
