@@ -38,10 +38,10 @@ def _skip_unless_able(engine: Engine, rows: int = 1) -> None:
         pytest.skip("the device has no tile registers")
 
 
-def _network(engine: Engine, model: ov.Model, kernel: str = "") -> Network:
+def _network(engine: Engine, model: ov.Model, kernel: str = "", precision: str = "bf16") -> Network:
     """The network of a model that computes in bf16; `kernel` is forced for the layer named "tiled"."""
     options = BuildOptions({"tiled": ("", kernel)} if kernel else {})
-    topology = to_topology(prepare(model, "bf16")).topology
+    topology = to_topology(prepare(model, precision)).topology
     program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
     return Network(program, engine.create_stream(), OpenVinoShapeInference())
 
@@ -216,9 +216,12 @@ def _sees_no_end(width: int, stride: int, begin: int, reach: int, size: int) -> 
     return np.arange(width) * stride - begin + reach < size - 1
 
 
+@pytest.mark.parametrize("precision, kernel, tolerance", [("bf16", "sdpa_bf16", TOLERANCE),
+                                                          ("f32", "sdpa_f32_wide", 1e-5)])
 @pytest.mark.parametrize("masked", ["", "causal", "added", "boolean"])
 @pytest.mark.parametrize(("depth", "width"), [(64, 64), (20, 40)])
-def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.random.Generator) -> None:
+def test_attention(engine: Engine, depth: int, width: int, masked: str, precision: str, kernel: str, tolerance: float,
+                   rng: np.random.Generator) -> None:
     """Of any number of queries and keys, in one network; a row of which nothing is seen becomes 0."""
     _skip_unless_able(engine)
     from openvino import opset13 as op
@@ -226,8 +229,9 @@ def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.
     if masked in ("added", "boolean"):
         inputs.append(op.parameter([-1, 1, -1, -1], ov.Type.boolean if masked == "boolean" else ov.Type.f32))
     attention = op.scaled_dot_product_attention(*inputs, causal=masked == "causal", name="tiled")
-    network = _network(engine, ov.Model([attention], inputs, "attention"), "sdpa_bf16")
-    for batch, queries, keys in ((2, 30, 30), (1, 1, 200), (1, 129, 64), (2, 5, 3), (1, 15, 129)):
+    network = _network(engine, ov.Model([attention], inputs, "attention"), kernel, precision)
+    assert kernel in _kernels(network.program)
+    for batch, queries, keys in ((2, 30, 30), (1, 1, 200), (1, 129, 64), (2, 5, 3), (1, 15, 129), (1, 40, 530)):
         keys = queries if masked == "causal" else keys
         given = [to_bf16(3 * _random(rng, batch, 3, rows, size))
                  for rows, size in ((queries, depth), (keys, depth), (keys, width))]
@@ -241,7 +245,7 @@ def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.
             added = _random(rng, batch, 1, queries, keys)
             given.append(added)
         expected = _attention(*(x.astype(np.float64) for x in given[:3]), seen, added)
-        assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE, f"{queries} by {keys}")
+        assert_close(execute(network, given)[0].astype(np.float64), expected, tolerance, f"{queries} by {keys}")
 
 
 def _attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, seen: np.ndarray,

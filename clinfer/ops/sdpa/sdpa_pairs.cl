@@ -1,7 +1,8 @@
-// Attention of bf16 (shared/float_products.h) on x86 CPUs: query [a, b, L, E], keys and values as
-// sdpa_pack_keys_floats and sdpa_pack_values_floats pack them, and the output [a, b, L, V]; mask [a, b, L, S], sink
-// [a, b, L, 1]. One work-item computes TILE_ROWS rows, walking the keys in spans of SPAN with a running maximum and sum
-// per row; the weights of a span are rounded to the type of the values, its sums stay float.
+// Attention of bf16 or, with TILES_OF_FLOATS, of floats (shared/float_products.h) on x86 CPUs with wide vectors: query
+// [a, b, L, E], keys and values as sdpa_pack_keys_floats and sdpa_pack_values_floats pack them, and the output
+// [a, b, L, V]; mask [a, b, L, S], sink [a, b, L, 1]. One work-item computes TILE_ROWS rows, walking the keys in spans
+// of SPAN, a multiple of 64, with a running maximum and sum per row; the weights of a span are rounded to the type of
+// the values, its sums stay float.
 // Rows beyond L are computed from the last one and not written. GROUPS of b share one of the b of keys and values.
 // Dimension 0: tiles of rows, 1: a times b.
 #include "clinfer.cl"
@@ -24,25 +25,39 @@
 #include "shared/float_products.h"
 
 #define DEPTH (DEPTH_STEPS * STEP_DEPTH)
+// Weights are at most 1, and no NaN that rounding would turn into a number.
+#if TILES_OF_FLOATS
+#define WEIGHTS16(weights) (weights)
+#else
+#define WEIGHTS16(weights) convert_ushort16(as_uint16(weights) + 0x8000 >> 16)
+#endif
 
-// Turns the first `seen` of `count` scores of a row into weights, the others up to whole vectors into 0; returns the
-// factor for what was summed with the weights of the spans before.
+// Turns the first `seen` of `count` scores of a row into weights, the others up to whole groups of vectors into 0;
+// returns the factor for what was summed with the weights of the spans before. Vectors of a group take turns, so that a
+// maximum and a sum need not wait for the one before.
+#define TURNS 4
 float FUNC(weigh_span)(float* scores, TILE_VALUE* weights, const int seen, const int count, float* highest,
                        float* sum) {
-    const int vectors = (count + 15) / 16;
+    const int vectors = CEIL_DIV(count, TURNS * 16) * TURNS;
     for (int k = max(seen, 0); k < vectors * 16; ++k) scores[k] = -INFINITY;
-    float16 most = -INFINITY, total = 0.0f;
-    for (int v = 0; v < vectors; ++v) most = max(most, vload16(v, scores));
-    const float top = max(*highest, FUNC(highest_of)(most));
+    float16 most[TURNS], totals[TURNS];
+    #pragma unroll
+    for (int t = 0; t < TURNS; ++t) most[t] = -INFINITY, totals[t] = 0.0f;
+    for (int v = 0; v < vectors; v += TURNS)
+        #pragma unroll
+        for (int t = 0; t < TURNS; ++t) most[t] = max(most[t], vload16(v + t, scores));
+    const float top = max(*highest, FUNC(highest_of)(max(max(most[0], most[1]), max(most[2], most[3]))));
     const float base = top == -INFINITY ? 0 : top;
     const float rescale = top == *highest ? 1.0f : exp(*highest - base);
-    for (int v = 0; v < vectors; ++v) {
-        const float16 weight = FUNC(exp_of)(vload16(v, scores) - base);
-        total += weight;
-        vstore16(convert_ushort16(as_uint16(weight) + 0x8000 >> 16), v, weights);
-    }
+    for (int v = 0; v < vectors; v += TURNS)
+        #pragma unroll
+        for (int t = 0; t < TURNS; ++t) {
+            const float16 weight = FUNC(exp_of)(vload16(v + t, scores) - base);
+            totals[t] += weight;
+            vstore16(WEIGHTS16(weight), v + t, weights);
+        }
     *highest = top;
-    *sum = *sum * rescale + FUNC(sum_of)(total);
+    *sum = *sum * rescale + FUNC(sum_of)((totals[0] + totals[1]) + (totals[2] + totals[3]));
     return rescale;
 }
 

@@ -30,6 +30,8 @@ _SPAN = 256
 _WIDEST, _DEEPEST = 128, 256
 _SHARES = {32: 0.05, 14: 0.4}
 """Rows of a tile of pairs, in tile registers and in vectors, with the share of the peak that they reach."""
+_WIDE_ROWS, _SHARE_OF_WIDE = 14, 0.7
+"""Rows of a tile of floats in wide vectors, with the share of the peak that they reach."""
 _TILE_ROWS = 6
 _TILES_TOGETHER = {4: 0.75, 1: 0.65}
 """Tiles of floats that a work-item computes, with the share of the peak that they reach."""
@@ -67,6 +69,31 @@ class PairsKernel(Kernel[AttentionProblem, None]):
             "TILE_ROWS": rows, "SPAN": _SPAN, "DEPTH_STEPS": packed.depth_steps,
             "PANELS": packed.column_groups * _PACKED // PAIR_TILES.columns}
         return packed.lowered("sdpa_pairs.cl", rows, constants, PAIR_TILES)
+
+
+class WideFloatsKernel(PairsKernel):
+    """Floats in wide vectors, a tile per work-item."""
+
+    name = "sdpa_f32_wide"
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device) or float_tiles(device).recipe.refusal(device) or (
+            None if narrow_only(device) else "made for wide vectors")
+
+    def supports(self, problem: AttentionProblem, config: None) -> str | None:
+        return _refusal(problem, F32)
+
+    def cost(self, problem: AttentionProblem, config: None) -> float:
+        total = problem.sizes["batch"] * ceil(problem.queries / _WIDE_ROWS) * _WIDE_ROWS
+        return _time(problem, total, problem.capabilities.ceilings.f32, _SHARE_OF_WIDE)
+
+    def lower(self, problem: AttentionProblem, config: None) -> Lowered:
+        tiles = float_tiles(problem.capabilities)
+        packed = Packed.of(problem, tiles.columns)
+        constants: dict[str, Constant] = {
+            "TILE_ROWS": _WIDE_ROWS, "SPAN": _SPAN, "DEPTH_STEPS": packed.depth_steps, "TILES_OF_FLOATS": 1,
+            "PANELS_JOINED": 0, "PANELS": packed.column_groups * _PACKED // tiles.columns}
+        return packed.lowered("sdpa_pairs.cl", _WIDE_ROWS, constants, tiles)
 
 
 class FloatsKernel(Kernel[AttentionProblem, int]):
