@@ -106,3 +106,14 @@ def test_a_sample_of_a_token_behind_many(engine: Engine) -> None:
     for node in attention:
         query, key = (sample.layout(port).shape for port in node.inputs[:2])
         assert 1001 in key and 1001 not in query and sample.is_inferred(node)
+
+
+@pytest.mark.parametrize("shape, wanted", [([-1, 3, -1, -1], (1, 3, 256, 256)), ([-1, -1, -1, 3], (1, 256, 256, 3)),
+                                           ([-1, 3, 48, -1], (1, 3, 48, 256)), ([-1, 1, -1, -1], (1, 1, 64, 64)),
+                                           ([-1, -1, 3], (1, 64, 3))])
+def test_pictures_are_larger(engine: Engine, shape: list[int], wanted: Shape) -> None:
+    x = ops.parameter(shape, np.float32)
+    graph, context = Graph(to_topology(ov.Model([ops.relu(x)], [x])).topology), context_of(engine)
+    infer_layouts(graph, context)
+    sample = Sample(graph, context, 1, 64, pictures=256)
+    assert [sample.layout(Port(node.id, 0)).shape for node in graph] == [wanted, wanted]

@@ -41,7 +41,8 @@
 // Of more pieces, from vectors half as long.
 #define CLINFER_MORE(space, T, n, half_n, bytes) \
     CLINFER_OVERLOADED T##n clinfer_read##n(const space T* p) { \
-        return CLINFER_IS_OFF(p, bytes) ? vload##n(0, p) : (T##n)(clinfer_read##half_n(p), clinfer_read##half_n(p + half_n)); \
+        return CLINFER_IS_OFF(p, bytes) ? vload##n(0, p) \
+                                        : (T##n)(clinfer_read##half_n(p), clinfer_read##half_n(p + half_n)); \
     } \
     CLINFER_OVERLOADED void clinfer_write##n(const T##n v, space T* p) { \
         clinfer_write##half_n(v.lo, p); \

@@ -1,7 +1,7 @@
 // Copies bf16 in blocks of 16 channels to where convolution_copied.cl reads them, with zeros outside of the data and
 // behind the last channel: planes [B * G * blocks * PHASES, pixels, 32], of 32 channels each, for a filter that steps
 // by STRIDE_Y and STRIDE_X one plane for each place within a step that it meets (PHASES_Y x PHASES_X). A plane has
-// ARG_ROWS rows of ARG_WIDTH pixels.
+// ARG_ROWS rows of ARG_WIDTH pixels, of ARG_PLANE in all.
 // Views: data [B, C, Z, Y, X]; a group has CHANNELS channels, of which CHANNELS / 32 make the blocks.
 // Dimension 0: runs of rows (tile_runs.h), 1: planes.
 #include "clinfer.cl"
@@ -13,6 +13,7 @@
 #define PHASES_X 1
 #define ARG_ROWS 1
 #define ARG_WIDTH 1
+#define ARG_PLANE 32
 #endif
 #define BLOCK 16
 #define BLOCKS CEIL_DIV(CHANNELS, 2 * BLOCK)
@@ -35,7 +36,7 @@ KERNEL(convolution_phases)(const global ushort* restrict input, global ushort* r
     const int first_x = phase % PHASES_X - ARG_PAD_X;
     EACH_TILE_OF_RUN(0, row, ARG_ROWS) {
         const int y = row * ARG_STRIDE_Y + phase / PHASES_X - ARG_PAD_Y;
-        global ushort* to = planes + SCRATCH0_GET_INDEX(plane, row * ARG_WIDTH, 0);
+        global ushort* to = planes + ((ulong)plane * ARG_PLANE + row * ARG_WIDTH) * (2 * BLOCK);
         const index_t from[MAX_RANK] = {entry / GROUPS, entry % GROUPS * CHANNELS + channel, 0, y, 0};
         const bool is_row = IS_ON_AXIS(y, INPUT0_SIZE_Y);
         const global ushort* low = input + (is_row ? INPUT0_INDEX_OF(from) : 0);

@@ -1,7 +1,7 @@
 // Copies planar data of bf16 to where convolution_copied.cl reads it: for each row of data and pixel of an output row
 // all that the filter meets in that row, CHANNELS times FILTER_X values, and zeros outside of the data and up to whole
 // steps of 32: planes [B * STEPS * PHASES_Y, pixels, 32], one for each row within a step of the filter along y. A plane
-// has ARG_ROWS rows of ARG_WIDTH pixels.
+// has ARG_ROWS rows of ARG_WIDTH pixels, of ARG_PLANE in all.
 // Views: data [B, C, Z, Y, X], whose rows lie together. COPIED values (4, 8 or 16, FILTER_X at least) are copied at
 // once.
 // Dimension 0: runs of rows (tile_runs.h), 1: PHASES_Y of each batch.
@@ -14,6 +14,7 @@
 #define PHASES_Y 1
 #define ARG_ROWS 1
 #define ARG_WIDTH 1
+#define ARG_PLANE 32
 #endif
 #define STEPS CEIL_DIV(CHANNELS * FILTER_X, 32)
 
@@ -54,8 +55,8 @@ KERNEL(convolution_windows)(const global ushort* restrict input, global ushort* 
             }
             for (int k = CHANNELS * FILTER_X; k < CHANNELS * FILTER_X + COPIED - FILTER_X; ++k) window[k] = 0;
             for (int step = 0; step < STEPS; ++step) {
-                global ushort* to = planes + SCRATCH0_GET_INDEX((batch * STEPS + step) * PHASES_Y + phase,
-                                                                row * ARG_WIDTH + i, 0);
+                const ulong plane = (ulong)(batch * STEPS + step) * PHASES_Y + phase;
+                global ushort* to = planes + (plane * ARG_PLANE + row * ARG_WIDTH + i) * 32;
                 vstore16(vload16(2 * step, window), 0, to);
                 vstore16(vload16(2 * step + 1, window), 1, to);
             }

@@ -103,7 +103,7 @@ class PlanesKernel(Kernel[ConvolutionProblem, None]):
         run = tiles_of_run(problem, planes.rows * others, planes.width * _COPYING * planes.count // others)
         data, *_ = problem.operands()
         return Stage(source, (data, planes.operand), work_of_runs(planes.rows, others, run), constants,
-                     {**problem.steps, "width": planes.width, "rows": planes.rows, "run": run})
+                     {**problem.steps, "width": planes.width, "rows": planes.rows, "plane": planes.pixels, "run": run})
 
     def multiplying(self, problem: ConvolutionProblem, planes: Planes, weights: Operand) -> Stage:
         """The stage that multiplies the planes by packed weights."""
