@@ -151,7 +151,7 @@ def test_a_convolution_without_channels(engine: Engine) -> None:
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2), (3, 1), (1, 2)])
 def test_convolutions_of_copied_data(engine: Engine, strides: tuple[int, int], groups: int,
                                      rng: np.random.Generator) -> None:
-    """relu(conv(x, w) + bias) + x's first channel, of any filter, in one network."""
+    """relu(conv(x, w) + bias), and the highest of its channels added, of any filter, in one network."""
     _skip_unless_able(engine, 32)
     from openvino import opset13 as op
     inputs, outputs = (16 * int(rng.integers(1, 5)) if groups > 1 else int(rng.integers(1, 100)) for _ in range(2))
@@ -170,10 +170,8 @@ def test_convolutions_of_copied_data(engine: Engine, strides: tuple[int, int], g
 
     network, oracle = _network(engine, model(), "convolution_bf16_copied"), CpuPlugin(model())
     assert "convolution_bf16_copied" in _kernels(network.program)
-    least = [max((size - 1) * dilation + 1 - begin - end, 1) for size, dilation, begin, end in zip(
-        sizes, dilations, begins, ends, strict=True)]
     for _ in range(4):
-        picture = [each + int(rng.integers(0, 40)) for each in least]
+        picture = _picture(rng, sizes, dilations, begins, ends)
         data = _random(rng, int(rng.integers(1, 3)), groups * inputs, *picture)
         assert_close(execute(network, [data])[0], oracle([data])[0], TOLERANCE)
 
@@ -197,10 +195,8 @@ def test_convolutions_of_copied_windows(engine: Engine, channels: int, strides: 
 
     network, oracle = _network(engine, model(), "convolution_bf16_windows"), CpuPlugin(model())
     assert "convolution_bf16_windows" in _kernels(network.program)
-    least = [max((size - 1) * dilation + 1 - begin - end, 1) for size, dilation, begin, end in zip(
-        sizes, dilations, begins, ends, strict=True)]
     for number in range(4):
-        picture = [each + int(rng.integers(0, 40)) for each in least]
+        picture = _picture(rng, sizes, dilations, begins, ends)
         data = _random(rng, int(rng.integers(1, 3)), channels, *picture)
         if number == 3:
             data[..., -1] = np.inf
@@ -209,6 +205,12 @@ def test_convolutions_of_copied_windows(engine: Engine, channels: int, strides: 
         is_known = np.isfinite(wanted) & (np.ones_like(wanted, bool) if number < 3 else _sees_no_end(
             wanted.shape[-1], strides[1], begins[1], (sizes[1] - 1) * dilations[1], picture[1]))
         assert_close(found[is_known], wanted[is_known], TOLERANCE)
+
+
+def _picture(rng: np.random.Generator, *filters: list[int]) -> list[int]:
+    """The sizes of data that give results, for the sizes, dilations, begins and ends of a filter along each axis."""
+    return [max((size - 1) * dilation + 1 - begin - end, 1) + int(rng.integers(0, 40))
+            for size, dilation, begin, end in zip(*filters, strict=True)]
 
 
 def _sees_no_end(width: int, stride: int, begin: int, reach: int, size: int) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 #define CLINFER_CAT_(a, b) a##_##b
 #define CLINFER_CAT(a, b) CLINFER_CAT_(a, b)
+#define CLINFER_PASTE_(a, b) a##b
+#define CLINFER_PASTE(a, b) CLINFER_PASTE_(a, b)
 
 // The entry point of a kernel; the name in the source is for the reader, KERNEL_ID is unique.
 #define KERNEL(name) kernel void KERNEL_ID

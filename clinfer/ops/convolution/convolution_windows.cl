@@ -21,9 +21,7 @@
 #include "shared/spatial.h"
 #include "shared/tile_runs.h"
 
-#define JOINED_(a, b) a##b
-#define JOINED(a, b) JOINED_(a, b)
-#define COPY(to, from) JOINED(vstore, COPIED)(JOINED(vload, COPIED)(0, from), 0, to)
+#define COPY(to, from) CLINFER_PASTE(vstore, COPIED)(CLINFER_PASTE(vload, COPIED)(0, from), 0, to)
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_windows)(const global ushort* restrict input, global ushort* restrict planes ARGS) {

@@ -25,16 +25,14 @@
 #define ARG_ROOM 4096
 #endif
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
 #if LANES == 1
 #define NUMBERS float
 #define GET(p, i) ((p)[i])
 #define PUT(p, i, v) ((p)[i] = (v))
 #else
-#define NUMBERS PASTE(float, LANES)
-#define GET(p, i) PASTE(vload, LANES)(i, p)
-#define PUT(p, i, v) PASTE(vstore, LANES)(v, i, p)
+#define NUMBERS CLINFER_PASTE(float, LANES)
+#define GET(p, i) CLINFER_PASTE(vload, LANES)(i, p)
+#define PUT(p, i, v) CLINFER_PASTE(vstore, LANES)(v, i, p)
 #endif
 
 // Of roots of unity there are as many as fill vectors.

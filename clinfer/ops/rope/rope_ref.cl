@@ -17,9 +17,7 @@
 #define LIES_TOGETHER (INPUT0_PITCH_LAST == 1 && INPUT1_PITCH_LAST == 1 && INPUT2_PITCH_LAST == 1 \
     && OUTPUT0_PITCH_LAST == 1)
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-#define LOAD_WIDE(t, p, i) PASTE(t##_LOAD, WIDE)(p, i)
+#define LOAD_WIDE(t, p, i) CLINFER_PASTE(t##_LOAD, WIDE)(p, i)
 
 __attribute__((reqd_work_group_size(LOCAL, 1, 1)))
 KERNEL(rope_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TYPE* restrict cosine,
@@ -38,14 +36,14 @@ KERNEL(rope_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TY
         const index_t from = INPUT0_INDEX_OF(at), to = OUTPUT0_INDEX_OF(at);
         const index_t of_cosine = INPUT1_INDEX_OF(at), of_sine = INPUT2_INDEX_OF(at), other = PAIRED ? 0 : pairs;
         for (; i + WIDE <= min(end, pairs); i += WIDE) {
-            const PASTE(float, WIDE) a = LOAD_WIDE(INPUT0, data, from + i);
-            const PASTE(float, WIDE) b = LOAD_WIDE(INPUT0, data, from + pairs + i);
-            const PASTE(float, WIDE) low = a * LOAD_WIDE(INPUT1, cosine, of_cosine + i)
+            const CLINFER_PASTE(float, WIDE) a = LOAD_WIDE(INPUT0, data, from + i);
+            const CLINFER_PASTE(float, WIDE) b = LOAD_WIDE(INPUT0, data, from + pairs + i);
+            const CLINFER_PASTE(float, WIDE) low = a * LOAD_WIDE(INPUT1, cosine, of_cosine + i)
                 - b * LOAD_WIDE(INPUT2, sine, of_sine + i);
-            const PASTE(float, WIDE) high = b * LOAD_WIDE(INPUT1, cosine, of_cosine + other + i)
+            const CLINFER_PASTE(float, WIDE) high = b * LOAD_WIDE(INPUT1, cosine, of_cosine + other + i)
                 + a * LOAD_WIDE(INPUT2, sine, of_sine + other + i);
-            PASTE(OUTPUT0_STORE, WIDE)(output, to + i, low);
-            PASTE(OUTPUT0_STORE, WIDE)(output, to + pairs + i, high);
+            CLINFER_PASTE(OUTPUT0_STORE, WIDE)(output, to + i, low);
+            CLINFER_PASTE(OUTPUT0_STORE, WIDE)(output, to + pairs + i, high);
         }
     }
 #endif
