@@ -46,7 +46,7 @@ DANGEROUS = {
     "ExperimentalDetectronGenerateProposalsSingleImage", "ExperimentalDetectronPriorGridGenerator",
     "ExperimentalDetectronROIFeatureExtractor", "ExperimentalDetectronTopKROIs", "GatherTree", "GenerateProposals",
     "IRDFT", "ISTFT", "PSROIPooling", "PriorBox", "PriorBoxClustered", "Proposal", "ROIAlignRotated",
-    "ROIPooling", "RegionYolo", "STFT", "SegmentMax", "SparseFillEmptyRows"}
+    "ROIPooling", "RegionYolo", "STFT", "ScatterElementsUpdate", "SegmentMax", "SparseFillEmptyRows"}
 """Operations that OpenVINO computes also for sizes and indices that do not belong together: then it reads and writes
 beyond its tensors, and ends the process sooner or later."""
 
