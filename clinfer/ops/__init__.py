@@ -104,6 +104,7 @@ _TYPES: dict[str, tuple[str, ...]] = {
     "topk": ("TopK",),
     "transpose": ("Transpose",),
     "unique": ("Unique",),
+    "winograd_convolution": (),
 }
 """By folder, the types of OpenVINO's operations that it converts."""
 

@@ -48,6 +48,7 @@ from clinfer.program.passes.remove_redundant_reorders import remove_redundant_re
 from clinfer.program.passes.select_kernels import select_kernels
 from clinfer.program.passes.split_products import split_products
 from clinfer.program.passes.store_on_grids import store_on_grids
+from clinfer.program.passes.transform_filters import transform_filters
 from clinfer.program.passes.turn_into_caches import turn_into_caches
 from clinfer.program.passes.widen_decompression import widen_decompression
 
@@ -90,6 +91,7 @@ PIPELINE: tuple[Pass, ...] = (
     store_on_grids,
     fuse_eltwise,
     fuse_factor,
+    transform_filters,
     leave_norms_to_products,
     select_kernels,
     add_required_reorders,
@@ -129,6 +131,7 @@ OPTIONAL: tuple[Pass, ...] = (
     store_on_grids,
     fuse_eltwise,
     fuse_factor,
+    transform_filters,
     leave_norms_to_products,
     remove_redundant_reorders,
     build_kernels,

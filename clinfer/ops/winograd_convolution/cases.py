@@ -1,0 +1,2 @@
+"""No rows: models have no such operation (tests/ops/test_winograd.py)."""
+CASES = ()
