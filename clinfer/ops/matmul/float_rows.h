@@ -1,9 +1,32 @@
 // Rows of the left side [.., M, K] as tiles (float_products.h) multiply them: where they lie, unless a tile of wide
 // vectors is not full, or its values do not lie together or do not fill the last step or half of it. Such rows pass
 // through a copy of ROWS_DEPTH values of each.
+// Few last rows are a smaller tile, because a tile takes as long for one row as for all that it has: of 4 or 8 rows
+// beside tiles of more in wide vectors.
 #define ROWS_DEPTH 256
 // Values of the packed right side from one k to the next.
 #define K_VALUES (PANELS_JOINED ? 32 : 16)
+
+// ROWS_OF_TILE(rows): how many rows the smallest tile has that has room for so many; ADD_PRODUCTS_OF(frame, rows):
+// ADD_PRODUCTS of a tile that has so many.
+#if VECTOR_FLOATS == 16 && TILE_ROWS > 8 && TILE_ROWS <= 14
+INLINED void FUNC(add_to_all)(ulong* frame) { ADD_PRODUCTS(frame); }
+#undef PRODUCT_ROWS
+#define PRODUCT_ROWS 8
+INLINED void FUNC(add_to_8)(ulong* frame) { ADD_PRODUCTS(frame); }
+#undef PRODUCT_ROWS
+#define PRODUCT_ROWS 4
+INLINED void FUNC(add_to_4)(ulong* frame) { ADD_PRODUCTS(frame); }
+#undef PRODUCT_ROWS
+#define PRODUCT_ROWS TILE_ROWS
+
+#define ROWS_OF_TILE(rows) ((rows) <= 4 ? 4 : (rows) <= 8 ? 8 : TILE_ROWS)
+#define ADD_PRODUCTS_OF(frame, rows) \
+    ((rows) == 4 ? FUNC(add_to_4)(frame) : (rows) == 8 ? FUNC(add_to_8)(frame) : FUNC(add_to_all)(frame))
+#else
+#define ROWS_OF_TILE(rows) TILE_ROWS
+#define ADD_PRODUCTS_OF(frame, rows) ADD_PRODUCTS(frame)
+#endif
 
 // Copies `count` values of TILE_ROWS rows from element `start` of the first one on, and fills up the last step with
 // zeros; rows behind the last repeat it.
@@ -21,7 +44,7 @@ void FUNC(copy_rows)(TILE_VALUE* rows, const global TILE_VALUE* left, const inde
 
 // Whether all rows of a tile and all their values can be multiplied where they lie.
 #define IS_IN_PLACE(last_row, depth) \
-    (INPUT0_PITCH_X == 1 && (VECTOR_FLOATS == 8 || (last_row) >= TILE_ROWS - 1) && \
+    (INPUT0_PITCH_X == 1 && (VECTOR_FLOATS == 8 || (last_row) >= ROWS_OF_TILE((last_row) + 1) - 1) && \
      (depth) % (STEPS_HALVE ? STEP_DEPTH / 2 : STEP_DEPTH) == 0)
 
 // Adds the products of `depth` values, filled up to whole steps, of rows at the address `left`, `row_bytes` from each
@@ -36,7 +59,7 @@ void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, cons
     frame[LEFT_AT] = left;
     frame[RIGHT_AT] = right;
     frame[STEP_COUNT] = (depth + STEP_DEPTH - 1) / STEP_DEPTH;
-    if (depth) ADD_PRODUCTS(frame);
+    if (depth) ADD_PRODUCTS_OF(frame, ROWS_OF_TILE(last_row + 1));
     frame[FIRST_BEGINS] = 0;
 }
 
@@ -50,7 +73,7 @@ void FUNC(add_rows)(ulong* frame, const global TILE_VALUE* left, const index_t s
         for (int k = 0; k < depth; k += ROWS_DEPTH) {
             const int count = min(ROWS_DEPTH, depth - k);
             FUNC(copy_rows)(rows, left, start + k * INPUT0_PITCH_X, last_row, count PASS_ARGS);
-            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), TILE_ROWS - 1, count,
+            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), last_row, count,
                             right + k * K_VALUES * sizeof(TILE_VALUE));
         }
     }

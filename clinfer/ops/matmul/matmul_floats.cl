@@ -27,7 +27,8 @@ __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_VALUE* restrict right,
                     BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_row = (int)get_global_id(0) * TILE_ROWS, own = OUTPUT0_SIZE_Y - first_row;
-    const int skipped = VECTOR_FLOATS == 16 && OUTPUT0_SIZE_Y >= TILE_ROWS ? max(TILE_ROWS - own, 0) : 0;
+    const int held = ROWS_OF_TILE(own);
+    const int skipped = VECTOR_FLOATS == 16 && OUTPUT0_SIZE_Y >= held ? max(held - own, 0) : 0;
     const int last_row = own - 1 + skipped;
     const int depth = INPUT0_SIZE_X;
     index_t at[MAX_RANK];
@@ -54,7 +55,7 @@ KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_
         frame[MORE_LATER] = LINES_OF_SHARE(shares) - 2;
         frame[LATER_AT] = panels + (tile + ARG_RUN) * depth * 64 + own_share;
         if (is_copied)
-            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), TILE_ROWS - 1, depth, columns);
+            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), last_row, depth, columns);
         else
             FUNC(add_rows)(frame, left, start, last_row, depth, columns PASS_ARGS);
         FUNC(store_rows)(frame_sums(frame) + skipped * TILE_COLUMNS, at, first_row, column, PASS_BIAS output PASS_ARGS);

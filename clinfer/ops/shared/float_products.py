@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from clinfer.base.element_type import ElementType
 from clinfer.kernels.contract import Problem
@@ -10,6 +11,7 @@ from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import Recipe
 from clinfer.ops.shared.targets import has_wide_vectors
 from clinfer.runtime.capabilities import Capabilities
+from clinfer.symbolic.symbols import computed, pure
 
 BF16, F32 = ElementType.of("bf16"), ElementType.of("f32")
 STEP_DEPTH = 16
@@ -37,6 +39,9 @@ class Tiles:
         return 2 * self.vector_floats
 
 
+_SMALL = {4: 0.65, 8: 0.76}
+"""Rows of small tiles with wide vectors, beside those of more rows, with the share of the peak."""
+_MOST_SMALL, _MOST_IN_VECTORS = 8, 14
 _WITH_PAIRS = Recipe(requires=("bf16_products",))
 PAIR_TILES = Tiles(16, {14: 0.85, 13: 0.85, 10: 0.83, 8: 0.81, 7: 0.79, 4: 0.68, 1: 0.26}, 2.0, _WITH_PAIRS)
 _WIDE = Tiles(16, {14: 0.95, 13: 0.91, 10: 0.8, 8: 0.76}, 3.0, _WITH_PAIRS)
@@ -56,6 +61,25 @@ def narrow_only(device: Capabilities) -> str | None:
 def rows_refusal(device: Capabilities, rows: int) -> str | None:
     """None, or why a device has no tiles of so many rows."""
     return "the device has no tile_registers" if rows in IN_REGISTERS and not device.tile_registers else None
+
+
+def tiles_of_rows(problem: Problem, rows: int, tile: int) -> float:
+    """Tiles of so many rows that take as long as those that cover `rows` rows, the last of which may be smaller ones
+    (ops/matmul/float_rows.h); of floats where the data is f32. `rows` may be a symbol."""
+    is_float = problem.inputs[0].element_type == F32
+    kind = float_tiles(problem.capabilities) if is_float else PAIR_TILES
+    if kind is _NARROW or not _MOST_SMALL < tile <= _MOST_IN_VECTORS:
+        return ceil(rows / tile)
+    return computed(_tiles, rows, tile, kind.speeds[tile])
+
+
+@pure
+def _tiles(rows: int, tile: int, speed: float) -> float:
+    rest = rows % tile
+    # Few rows alone are no faster by small tiles: they wait for the columns.
+    small = next((size for size in _SMALL if 0 < rest <= size), 0) if rows > tile else 0
+    last = min(small * speed / (tile * _SMALL[small]), 1.0) if small else float(rest > 0)
+    return rows // tile + last
 
 
 def time_of_tiles(problem: Problem, tiles: float, steps: float, rows: int) -> float:

@@ -42,6 +42,9 @@
 #endif
 #endif
 
+// The rows of which these tell, fewer where smaller tiles are made besides (ops/matmul/float_rows.h).
+#define PRODUCT_ROWS TILE_ROWS
+
 #define SUMS_1(each) each(0) each(1)
 #define SUMS_2(each) SUMS_1(each) each(2) each(3)
 #define SUMS_3(each) SUMS_2(each) each(4) each(5)
@@ -57,7 +60,7 @@
 #define SUMS_13(each) SUMS_12(each) each(24) each(25)
 #define SUMS_14(each) SUMS_13(each) each(26) each(27)
 #if TILE_VECTORS == 2
-#define TILE_SUMS(each) CLINFER_CAT(SUMS, TILE_ROWS)(each)
+#define TILE_SUMS(each) CLINFER_CAT(SUMS, PRODUCT_ROWS)(each)
 #else
 #define TILE_SUMS(each) SUMS_6(each)
 #endif
@@ -119,7 +122,7 @@
 #define ASK_FOR_ROWS CLINFER_CAT(ASKS, TILE_ROWS)
 #endif
 #if TILE_VECTORS == 2
-#define TILE_ROW_PLACES(k) CLINFER_CAT(ROWS, TILE_ROWS)(k)
+#define TILE_ROW_PLACES(k) CLINFER_CAT(ROWS, PRODUCT_ROWS)(k)
 #else
 #define TILE_ROW_PLACES(k) \
     ROW(k, "(%[a])", 0, 1, 2) ROW(k, "(%[b])", 3, 4, 5) ROW(k, "(%[c])", 6, 7, 8) ROW(k, "(%[d])", 9, 10, 11)

@@ -19,6 +19,7 @@ from clinfer.ops.shared.float_products import (
     float_tiles,
     narrow_only,
     rows_refusal,
+    tiles_of_rows,
     time_of_tiles,
 )
 from clinfer.ops.shared.targets import cpu_only
@@ -83,7 +84,7 @@ class PairsKernel(Kernel[MatMulProblem, int]):
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
         across = ceil(problem.columns / self.tiles(problem.capabilities).columns)
-        tiles = problem.batch * ceil(problem.rows / tile) * across
+        tiles = problem.batch * tiles_of_rows(problem, problem.rows, tile) * across
         return time_of_tiles(problem, tiles, self.steps(problem), tile)
 
     def steps(self, problem: MatMulProblem) -> float:
@@ -155,6 +156,7 @@ class PairBlocksKernel(BlocksKernel):
         return super().supports(problem, tile) or rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
-        tiles = problem.batch * ceil(problem.rows / tile) * ceil(problem.columns / PAIR_TILES.columns)
+        across = ceil(problem.columns / PAIR_TILES.columns)
+        tiles = problem.batch * tiles_of_rows(problem, problem.rows, tile) * across
         unpacking = time_of(problem.capabilities.ceilings, flops=self.unpacking_flops(problem, tile))
         return unpacking + time_of_tiles(problem, tiles, ceil(problem.depth / STEP_DEPTH), tile)
