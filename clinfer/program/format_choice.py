@@ -50,6 +50,12 @@ def samples_of(graph: Graph, context: BuildContext) -> list[Sample]:
     return samples
 
 
+def usual_sample(graph: Graph, context: BuildContext) -> Sample:
+    """The graph in the usual sizes, the first of `samples_of`."""
+    first, others, pictures = sample_sizes(context.engine.capabilities)[0]
+    return Sample(graph, context, first, others, pictures=pictures)
+
+
 def built_for(selection: Selection) -> tuple[str, ...]:
     """What each candidate of a selection was taken for, as users read it."""
     if selection.problem.is_static:

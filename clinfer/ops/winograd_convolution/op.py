@@ -49,11 +49,10 @@ class WinogradConvolution(Convolution):
 
 
 def transformed(filters: np.ndarray, outputs: int) -> np.ndarray:
-    """Filters [O, C, 3, 3] as input 1 of the primitive has them, f32, computed in f64."""
-    channels = filters.shape[:2]
+    """Filters [O, C, 3, 3] as input 1 of the primitive has them, f32."""
     matrix = filter_matrix(POINTS[outputs])
-    flat = np.kron(matrix, matrix) @ filters.reshape(-1, FILTER * FILTER).T.astype(np.float64)
-    return flat.astype(np.float32).reshape(-1, *channels, 1, 1)
+    flat = filters.reshape(-1, FILTER * FILTER).astype(np.float32, copy=False)
+    return (np.kron(matrix, matrix).astype(np.float32) @ flat.T).reshape(-1, *filters.shape[:2], 1, 1)
 
 
 def filter_matrix(points: Sequence[float]) -> np.ndarray:

@@ -1,9 +1,10 @@
 """Transforms the filters of convolutions of 3x3, where that leaves less to multiply."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Hashable, Mapping
+from dataclasses import fields
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
@@ -12,8 +13,9 @@ from clinfer.kernels.selector import ANYTHING, alternatives
 from clinfer.ops import kernels_of
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.winograd_convolution import FILTER, POINTS, WinogradConvolution, transformed
+from clinfer.program.alike import identity_of
 from clinfer.program.context import BuildContext
-from clinfer.program.format_choice import problem_of, samples_of
+from clinfer.program.format_choice import problem_of, usual_sample
 from clinfer.program.graph import Graph, Node
 from clinfer.program.passes.byte_values import constant_before
 from clinfer.program.sample_sizes import Sample
@@ -26,12 +28,10 @@ GROWTH, ANY_GROWTH = 0.5, 64 << 20
 """Of the bytes of all constants so many more may be taken for transformed filters, and so many bytes in any case."""
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """The tile for a node: outputs along each axis, the bytes that its filters grow by, the nanoseconds that it saves.
-    """
+class _Tile(NamedTuple):
+    """The tile of a convolution: outputs along each axis, the bytes that its filters grow by, the nanoseconds that it
+    saves."""
 
-    node: Node
     outputs: int
     growth: int
     saved: float
@@ -43,19 +43,13 @@ def transform_filters(graph: Graph, context: BuildContext) -> None:
     (`GROWTH`), those come first that save most for what they take."""
     if context.engine.capabilities.device_type != "CPU":
         return
-    choices: list[_Choice] = []
-    samples: list[Sample] = []
-    for node in graph:
-        if _is_transformable(graph, context, node):
-            direct = problem_of(graph, node, context)
-            if not direct.is_static and not samples:
-                samples = samples_of(graph, context)[:1]
-            choices += _best(node, direct, [] if direct.is_static else samples, context)
+    tiles = _Tiles(graph, context)
+    chosen = [(node, tile) for node in graph if _is_transformable(graph, context, node) and (tile := tiles.best(node))]
     room = max(ANY_GROWTH, GROWTH * sum(data.layout.byte_size for data in graph.constants.values()))
-    for choice in sorted(choices, key=lambda each: each.growth / each.saved):
-        if choice.growth <= room:
-            room -= choice.growth
-            _transform(graph, context, choice)
+    for node, tile in sorted(chosen, key=lambda each: each[1].growth / each[1].saved):
+        if tile.growth <= room:
+            room -= tile.growth
+            _transform(graph, context, node, tile.outputs)
 
 
 def _is_transformable(graph: Graph, context: BuildContext, node: Node) -> bool:
@@ -69,23 +63,40 @@ def _is_transformable(graph: Graph, context: BuildContext, node: Node) -> bool:
             and data.element_type == F32 and weights.element_type.name in FLOATS)
 
 
-def _best(node: Node, direct: Problem, samples: Sequence[Sample], context: BuildContext) -> list[_Choice]:
-    """The best size of tiles; nothing where the convolution had better stay as it is."""
-    refused = context.refused_kernels(node.id)
+class _Tiles:
+    """The best tiles of a graph's convolutions, those that are alike judged once."""
 
-    def time(problem: Problem, sizes: Sequence[Problem]) -> float:
-        return alternatives(kernels_of(problem.primitive), problem, samples=sizes, refused=refused)[0].cost
+    def __init__(self, graph: Graph, context: BuildContext) -> None:
+        self._graph, self._context = graph, context
+        self._found: dict[Hashable, _Tile | None] = {}
 
-    likely = [sample.problem(node, direct, ()) for sample in samples]
-    present = time(direct, likely)
-    found = []
-    for outputs in POINTS:
-        own = _problem(node, direct, outputs)
-        needed = time(own, [_sized(own, sample) for sample in likely])
-        if needed < SHARE * present:
-            growth = own.inputs[1].byte_size - direct.inputs[1].byte_size
-            found.append(_Choice(node, outputs, growth, present - needed))
-    return sorted(found, key=lambda each: each.saved)[-1:]
+    def best(self, node: Node) -> _Tile | None:
+        """The best tile; None: the convolution had better stay as it is."""
+        problem = problem_of(self._graph, node, self._context)
+        if not problem.is_static:
+            problem = self._sample.problem(node, problem, ())
+        refused = self._context.refused_kernels(node.id)
+        key = (identity_of(problem), *sorted(refused.items()))
+        if key not in self._found:
+            self._found[key] = _best(node, problem, refused)
+        return self._found[key]
+
+    @cached_property
+    def _sample(self) -> Sample:
+        return usual_sample(self._graph, self._context)
+
+
+def _best(node: Node, direct: Problem, refused: Mapping[str, str]) -> _Tile | None:
+    def time(problem: Problem) -> float:
+        return alternatives(kernels_of(problem.primitive), problem, refused=refused)[0].cost
+
+    present = time(direct)
+    own = {outputs: _problem(node, direct, outputs) for outputs in POINTS}
+    needed = {outputs: time(problem) for outputs, problem in own.items()}
+    best = min(needed, key=needed.__getitem__)
+    if needed[best] >= SHARE * present:
+        return None
+    return _Tile(best, own[best].inputs[1].byte_size - direct.inputs[1].byte_size, present - needed[best])
 
 
 def _problem(node: Node, direct: Problem, outputs: int) -> Problem:
@@ -97,21 +108,14 @@ def _problem(node: Node, direct: Problem, outputs: int) -> Problem:
     return kernels_of(primitive).problem.of(primitive, inputs, direct.outputs, direct.capabilities, {}, direct.is_large)
 
 
-def _sized(own: Problem, sample: Problem) -> Problem:
-    """The convolution by tiles with the sizes of a sample."""
-    return replace(own, inputs=(sample.inputs[0], own.inputs[1], *sample.inputs[2:]), outputs=sample.outputs,
-                   fused_inputs=sample.fused_inputs)
-
-
 def _primitive(node: Node, outputs: int, **changed: Any) -> WinogradConvolution:
     attributes = {field.name: getattr(node.primitive, field.name) for field in fields(node.primitive)}
     return WinogradConvolution(**{**attributes, **changed, "outputs": outputs})
 
 
-def _transform(graph: Graph, context: BuildContext, choice: _Choice) -> None:
-    node = choice.node
+def _transform(graph: Graph, context: BuildContext, node: Node, outputs: int) -> None:
     data, filters, *others = node.inputs
     values = graph.constants[filters.primitive].on_host(context.stream)
-    constant = constant_before(graph, node, "transformed", transformed(values, choice.outputs))
-    graph.replace(node.id, _primitive(node, choice.outputs, inputs=(data, constant, *others)))
+    constant = constant_before(graph, node, "transformed", transformed(values, outputs))
+    graph.replace(node.id, _primitive(node, outputs, inputs=(data, constant, *others)))
     graph.remove_unread(filters.primitive)
