@@ -21,8 +21,8 @@ from clinfer.ops.winograd_convolution.op import FILTER, WinogradConvolution
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
-_ITEMS_PER_UNIT = 8
-"""Work-items that keep a core busy to the end."""
+_ITEMS_PER_UNIT = 4
+"""Work-items that keep a core busy to the end; each has scratch memory of its own."""
 _IMBALANCE = 20
 """Larger blocks of tiles may take longer by one part in so many, because cores have not as much to do."""
 _TRANSFORMING = {2: 15.0, 4: 50.0}
