@@ -55,6 +55,10 @@ class WinogradProblem(ConvolutionProblem):
         return TensorView.of(self.inputs[1]).insert_axes((3,), pitch=1)
 
     @property
+    def flops(self) -> float:
+        return 2.0 * self.taps * self.tiles * self.groups.outputs * self.groups.inputs
+
+    @property
     def taps(self) -> int:
         """Elements of a transformed tile."""
         return (self.primitive.outputs + FILTER - 1) ** 2
