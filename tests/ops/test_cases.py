@@ -35,7 +35,7 @@ _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_r
               "convolution_mma", "convolution_wgmma", "convolution_tma", "convolution_mma_planar",
               "convolution_mma_rows", "convolution_wgmma_patches", "convolution_bytes", "convolution_bytes_few",
               "convolution_ref_channels_last",
-              "quantised_convolution_ref", "random_uniform_ref", "mvn_left_to_readers"}
+              "quantised_convolution_ref", "random_uniform_ref", "mvn_left_to_readers", "winograd_ref"}
 
 
 @pytest.mark.parametrize("op, case", ROWS, ids=[f"{op}-{case.name}" for op, case in ROWS])
