@@ -118,7 +118,7 @@ class WinogradKernel(Kernel[WinogradProblem, None]):
         device, groups, panels = problem.capabilities, problem.groups, self._panels(problem)
         count, across, run = self._shares(problem)
         items, parts = ceil(ceil(problem.tiles / count) / run), ceil(panels / across)
-        depth, width = (ceil(groups.inputs / BLOCK) + 1) * BLOCK, across * self._channels(device)
+        depth, width = ceil(groups.inputs / BLOCK) * BLOCK, across * self._channels(device)
         place = problem.taps * count * (depth + width)
         scratch = scratch_operand(0, TensorView.dense(F32, (items * parts, place)))
         recipe = _recipe(device)

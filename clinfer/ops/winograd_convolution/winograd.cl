@@ -34,10 +34,9 @@
 #include "shared/float_products.h"
 #endif
 
-// Channels of the data in whole blocks, and floats from one tile to the next: not a power of 2, whose multiples take
-// the same places of a cache.
+// Channels of the data in whole blocks. For each element, the blocks of TILE_ROWS tiles that are multiplied at once lie
+// side by side: [TILE_TAPS][ARG_COUNT / TILE_ROWS][DEPTH / BLOCK][TILE_ROWS][BLOCK].
 #define DEPTH (CEIL_DIV(INPUT1_SIZE_2, BLOCK) * BLOCK)
-#define PITCH (DEPTH + BLOCK)
 #define PANEL (TILE_BLOCKS * BLOCK)
 #define SUMS_PITCH (ARG_ACROSS * PANEL)
 
@@ -67,10 +66,11 @@ INLINED void FUNC(load)(float16* pixels, const global float* data, const index_t
     }
 }
 
-// Transforms the data of `count` tiles from `first` on to [TILE_TAPS][ARG_COUNT][PITCH].
+// Transforms the data of `count` tiles from `first` on.
 void FUNC(transform_data)(global float* to, const global float* input, const index_t first, const int count ARGS) {
     for (int i = 0; i < count; ++i) {
         PLACE_OF(first + i);
+        global float* own = to + (long)(i - i % TILE_ROWS) * DEPTH + i % TILE_ROWS * BLOCK;
         const index_t from_y = y - ARG_PAD_Y, from_x = x - ARG_PAD_X;
         const bool is_inside = from_y >= 0 && from_y + TILE_SIDE <= INPUT0_SIZE_Y && from_x >= 0 &&
             from_x + TILE_SIDE <= INPUT0_SIZE_X;
@@ -86,7 +86,7 @@ void FUNC(transform_data)(global float* to, const global float* input, const ind
             for (int row = 0; row < TILE_TAPS; row += TILE_SIDE) TRANSFORM_DATA(pixels + row, columns + row, 1);
             #pragma unroll
             for (int tap = 0; tap < TILE_TAPS; ++tap)
-                vstore16(pixels[tap], 0, to + ((long)tap * ARG_COUNT + i) * PITCH + channel);
+                vstore16(pixels[tap], 0, own + (long)tap * ARG_COUNT * DEPTH + channel * TILE_ROWS);
         }
     }
 }
@@ -98,8 +98,8 @@ void FUNC(transform_data)(global float* to, const global float* input, const ind
 
 INLINED void FUNC(begin)(ulong* frame, ulong* taps ARGS) {
     for (int i = 0; i < 8; ++i) frame[ZEROS + i] = 0;
-    READ_ONCE(frame, taps, PITCH * sizeof(float), TILE_ROWS - 1);
-    frame[STEP_BYTES] = BLOCK * sizeof(float);
+    READ_ONCE(frame, taps, BLOCK * sizeof(float), TILE_ROWS - 1);
+    frame[STEP_BYTES] = TILE_ROWS * BLOCK * sizeof(float);
     frame[OTHER_BYTES] = 32;
     frame[HALF_AT] = INPUT1_SIZE_2 % BLOCK > 0 && INPUT1_SIZE_2 % BLOCK <= BLOCK / 2;
     frame[FIRST_BEGINS] = 1;
@@ -132,18 +132,19 @@ INLINED void FUNC(multiply_rows)(MULTIPLIER_PARAMETER global float* to, const gl
     #pragma unroll
     for (int i = 0; i < TILE_ROWS; ++i)
         for (int j = 0; j < TILE_BLOCKS; ++j) sums[i][j] = 0;
-    #pragma unroll 2
-    for (int k = 0; k < DEPTH; ++k) {
-        FETCH_LINE(later + k * later_step);
-        float16 weights[2] = {vload16(k, columns)};
-        if (TILE_BLOCKS > 1) weights[1] = vload16(k, others);
-        #pragma unroll
-        for (int i = 0; i < TILE_ROWS; ++i) {
-            const float16 value = rows[i * PITCH + k];
+    for (int block = 0; block < DEPTH; block += BLOCK, rows += TILE_ROWS * BLOCK)
+        #pragma unroll 2
+        for (int k = 0; k < BLOCK; ++k) {
+            FETCH_LINE(later + (block + k) * later_step);
+            float16 weights[2] = {vload16(block + k, columns)};
+            if (TILE_BLOCKS > 1) weights[1] = vload16(block + k, others);
             #pragma unroll
-            for (int j = 0; j < TILE_BLOCKS; ++j) sums[i][j] = fma(value, weights[j], sums[i][j]);
+            for (int i = 0; i < TILE_ROWS; ++i) {
+                const float16 value = rows[i * BLOCK + k];
+                #pragma unroll
+                for (int j = 0; j < TILE_BLOCKS; ++j) sums[i][j] = fma(value, weights[j], sums[i][j]);
+            }
         }
-    }
     #pragma unroll
     for (int i = 0; i < TILE_ROWS; ++i)
         #pragma unroll
@@ -165,7 +166,7 @@ void FUNC(multiply)(global float* sums, const global float* data, const global f
             const global float* others = weights + INPUT1_INDEX_OF(next);
             for (int i = 0; i < count; i += TILE_ROWS) {
                 const long row = (long)tap * ARG_COUNT + i;
-                FUNC(multiply_rows)(PASS_MULTIPLIER sums + row * SUMS_PITCH + panel * PANEL, data + row * PITCH,
+                FUNC(multiply_rows)(PASS_MULTIPLIER sums + row * SUMS_PITCH + panel * PANEL, data + row * DEPTH,
                                     columns, others, i / TILE_ROWS PASS_ARGS);
             }
         }
@@ -211,7 +212,7 @@ KERNEL(winograd)(const global float* restrict input, const global float* restric
     const int part = (int)get_global_id(1), panels = min(ARG_ACROSS, ARG_PANELS - part * ARG_ACROSS);
     const int channel = part * ARG_ACROSS * PANEL, channels = min(panels * PANEL, (int)INPUT1_SIZE_1 - channel);
     global float* data = scratch + ((long)get_global_id(0) * get_global_size(1) + part) * ARG_PLACE;
-    global float* sums = data + (long)TILE_TAPS * ARG_COUNT * PITCH;
+    global float* sums = data + (long)TILE_TAPS * ARG_COUNT * DEPTH;
     EACH_TILE_OF_RUN(0, block, CEIL_DIV((index_t)ARG_TILES, ARG_COUNT)) {
         const index_t first = block * ARG_COUNT;
         const int count = min((index_t)ARG_COUNT, (index_t)ARG_TILES - first);
