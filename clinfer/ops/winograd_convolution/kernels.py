@@ -15,7 +15,6 @@ from clinfer.ops.convolution import ConvolutionProblem
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA, SHARE_OF_PEAK, refusal
 from clinfer.ops.shared.convolving import Groups, reference_time
 from clinfer.ops.shared.float_products import F32, float_tiles
-from clinfer.ops.shared.spatial import per_axis
 from clinfer.ops.shared.targets import cpu_only, has_wide_vectors
 from clinfer.ops.winograd_convolution.op import FILTER, WinogradConvolution
 from clinfer.runtime.capabilities import Capabilities
@@ -66,7 +65,7 @@ class WinogradProblem(ConvolutionProblem):
     @property
     def tiles(self) -> int:
         """Of all pictures."""
-        _, height, width = per_axis(self.output_sizes, 1)
+        _, height, width = self.output_sizes
         side = self.primitive.outputs
         return self.batch * ceil(height / side) * ceil(width / side)
 
