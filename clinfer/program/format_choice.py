@@ -43,8 +43,7 @@ def samples_of(graph: Graph, context: BuildContext) -> list[Sample]:
     and all else 1."""
     is_static = all(layout.is_static for node in graph for layout in node.layouts)
     sizes = sample_sizes(context.engine.capabilities)
-    samples = [Sample(graph, context, first, others, pictures=pictures)
-               for first, others, pictures in sizes[:1 if is_static else None]]
+    samples = [_sample(graph, context, *each) for each in sizes[:1 if is_static else None]]
     if not is_static and any(state.grows for state in graph.states):
         samples.append(Sample(graph, context, 1, 1, _PAST))
     return samples
@@ -52,7 +51,10 @@ def samples_of(graph: Graph, context: BuildContext) -> list[Sample]:
 
 def usual_sample(graph: Graph, context: BuildContext) -> Sample:
     """The graph in the usual sizes, the first of `samples_of`."""
-    first, others, pictures = sample_sizes(context.engine.capabilities)[0]
+    return _sample(graph, context, *sample_sizes(context.engine.capabilities)[0])
+
+
+def _sample(graph: Graph, context: BuildContext, first: int, others: int, pictures: int) -> Sample:
     return Sample(graph, context, first, others, pictures=pictures)
 
 

@@ -10,7 +10,6 @@
 #define TILE_TAPS (TILE_SIDE * TILE_SIDE)
 
 #if TILE_OUTPUTS == 2
-#define POINT_A 1.0f
 #define TRANSFORM_DATA(to, from, step) \
     do { \
         const float16 d0_ = (from)[0], d1_ = (from)[step], d2_ = (from)[2 * (step)], d3_ = (from)[3 * (step)]; \

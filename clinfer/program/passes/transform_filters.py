@@ -6,12 +6,12 @@ from dataclasses import fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.selector import ANYTHING, alternatives
 from clinfer.ops import kernels_of
 from clinfer.ops.convolution import Convolution
+from clinfer.ops.shared.float_products import F32
 from clinfer.ops.winograd_convolution import FILTER, POINTS, WinogradConvolution, transformed
 from clinfer.program.alike import identity_of
 from clinfer.program.context import BuildContext
@@ -20,7 +20,6 @@ from clinfer.program.graph import Graph, Node
 from clinfer.program.passes.byte_values import constant_before
 from clinfer.program.sample_sizes import Sample
 
-F32 = ElementType.of("f32")
 FLOATS = ("f32", "f16", "bf16")
 SHARE = 0.9
 """Of the time of a convolution as it is: what takes less is worth it."""
