@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from clinfer.network import network
 from clinfer.network.plans import kept_traces
 from clinfer.program import kept_choices
 from clinfer.program.blobs.consistency import check_program
+from clinfer.program.passes import transform_filters
 from clinfer.program.program import Program
 from clinfer.runtime import builder, capabilities, ceilings, kept_helper
 from clinfer.runtime.ceilings import Ceilings
@@ -76,7 +78,8 @@ def judge_every_choice() -> Iterator[None]:
     """Kernels are chosen and nodes traced anew, whatever an earlier run has left on disk; tests of that lower the
     limits."""
     with pytest.MonkeyPatch.context() as patch:
-        for kept in (kept_choices, kept_traces):
+        tiles = import_module(transform_filters.__module__)
+        for kept in (kept_choices, kept_traces, tiles):
             patch.setattr(kept, "FEWEST", 1 << 30)
         yield
 

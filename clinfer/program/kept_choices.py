@@ -1,15 +1,16 @@
-"""Choices of formats and kernels on disk: what one process has judged, later ones need not judge again.
+"""Choices on disk: what one process has judged, later ones need not judge again.
 
-A choice is found by all that it was made of: the graph with its layouts, the values that kernels are told, the device
-with its ceilings, tables of measured times, and the code. Names of nodes are no part of it.
+A choice is found by all that it was made of. That of formats and kernels is made of the graph with its layouts, the
+values that kernels are told, the device with its ceilings, tables of measured times, and the code. Names of nodes are
+no part of it.
 """
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from clinfer.base import knobs
 from clinfer.base.cache_folder import CacheFolder
@@ -28,6 +29,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.topology import Primitive, attributes_of
 from clinfer.tuning.database import database_of, uses_times
 
+T = TypeVar("T")
 FEWEST = 24
 """Nodes that launch kernels, below which judging takes no longer than reading a file."""
 LARGEST_VALUE = 4096
@@ -38,59 +40,87 @@ _SPECIALS = (Special(Format, lambda fmt: (fmt.name,), Format.of),
 
 
 @dataclass(frozen=True)
-class KeptChoices:
-    """Where the choice of one graph is kept: the file's name tells graph and device, `made_with` (a digest) all else,
+class KeptRows:
+    """Where one choice is kept: the file's name tells what was judged and the device, `made_with` (a digest) all else,
     so that another version of the code writes in place of what it cannot use."""
 
     folder: CacheFolder
     name: str
     made_with: str
 
-    def find(self, problems: Mapping[str, Problem]) -> dict[str, Selection] | None:
-        """The selections of nodes, by id, given their problems in planar formats in the order of the graph."""
+    def find(self, understand: Callable[[list[Any]], T]) -> T | None:
+        """What `understand` makes of the rows of a choice; its ValueError, TypeError, LookupError or ClinferError are
+        as if nothing were kept."""
         content = self.folder.read(self.name, _LARGEST_FILE)
         if content is None:
             return None
         try:
             made_with, rows = json.loads(content)
-            if made_with != self.made_with:
-                return None
-            return {id: _selection(problem, *row) for (id, problem), row in zip(problems.items(), rows, strict=True)}
+            return understand(rows) if made_with == self.made_with else None
         except (ValueError, TypeError, LookupError, ClinferError) as error:
             log(1, f"the file {self.folder.path / self.name} is unusable and will be written anew: {error}")
             return None
 
+    def keep(self, rows: Sequence[object]) -> None:
+        """Write a choice: rows of plain data."""
+        self.folder.write(self.name, [json.dumps([self.made_with, rows], separators=(",", ":")).encode()])
+
+
+def kept_rows(context: BuildContext, judged: object) -> KeptRows | None:
+    """Where a choice is kept that follows from the plain data `judged`, the device and the code. None: nowhere, because
+    it depends on what the driver refuses, or is made of what is no data."""
+    if not knobs.cache_enabled() or context.refused:
+        return None
+    try:
+        digest = _digest_of((context.engine.device.driver_key, judged))
+    except ClinferError as error:
+        log(1, f"the choice is not kept: {error}")
+        return None
+    return KeptRows(CacheFolder("choices"), digest[:32], judged_with(context.engine))
+
+
+@dataclass(frozen=True)
+class KeptChoices:
+    """Where the choice of formats and kernels of one graph is kept."""
+
+    rows: KeptRows
+
+    def find(self, problems: Mapping[str, Problem]) -> dict[str, Selection] | None:
+        """The selections of nodes, by id, given their problems in planar formats in the order of the graph."""
+        return self.rows.find(lambda rows: {
+            id: _selection(problem, *row) for (id, problem), row in zip(problems.items(), rows, strict=True)})
+
     def keep(self, selections: Iterable[Selection]) -> None:
         """Write the selections of the nodes, in the order of the graph."""
-        rows = [_row(selection) for selection in selections]
-        self.folder.write(self.name, [json.dumps([self.made_with, rows], separators=(",", ":")).encode()])
+        self.rows.keep([_row(selection) for selection in selections])
 
 
 def kept_choices(graph: Graph, context: BuildContext, launching: set[str]) -> KeptChoices | None:
     """Where the choice of a graph is kept. None: nowhere, because it is small, depends on demands or on what the driver
     refuses, has padded tensors (where they lie depends on the choice itself), or holds what is no data."""
-    if len(launching) < FEWEST or not knobs.cache_enabled() or context.refused or any(
-            layout.padding for node in graph for layout in node.layouts):
+    if len(launching) < FEWEST or any(layout.padding for node in graph for layout in node.layouts):
         return None
     if any(context.options.forced(node.id) != ANYTHING for node in graph):
         return None
-    try:
-        described = _described((context.engine.device.driver_key, context.options.is_internal,
-                                context.options.large_indices, tuple(_nodes(graph, context, launching))))
-    except ClinferError as error:
-        log(1, f"the choice of kernels is not kept: {error}")
-        return None
-    return KeptChoices(CacheFolder("choices"), described[:32], judged_with(context.engine))
+    rows = kept_rows(context, (context.options.is_internal, context.options.large_indices,
+                               tuple(_nodes(graph, context, launching))))
+    return None if rows is None else KeptChoices(rows)
+
+
+def described(problem: Problem) -> object:
+    """What a problem without values is, as plain data, whatever its primitive is called and reads."""
+    return (type(problem).__name__, _kind_of(problem.primitive), tuple(map(str, problem.all_inputs)),
+            tuple(map(str, problem.outputs)), problem.is_large)
 
 
 def judged_with(engine: Engine) -> str:
     """A digest of what every choice of kernels depends on besides what is computed: the code, what the device can do,
     measured times."""
     abilities = engine.capabilities
-    return _described((VERSION, code_stamp(), abilities, uses_times(), database_of(abilities.hardware).digest))
+    return _digest_of((VERSION, code_stamp(), abilities, uses_times(), database_of(abilities.hardware).digest))
 
 
-def _described(value: object) -> str:
+def _digest_of(value: object) -> str:
     """A digest of plain data."""
     writer = Writer(_SPECIALS)
     digest = hashlib.sha256(writer.write(value))

@@ -1,8 +1,10 @@
 """Convolutions of 3x3 by transformed filters: every size of tiles and every way to multiply, against sums in f64."""
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.winograd_convolution import POINTS, WinogradConvolution, transformed
 from clinfer.ops.winograd_convolution.op import filter_matrix
+from clinfer.program import kept_choices
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes import fuse_bias, infer_layouts, transform_filters
 from clinfer.runtime.capabilities import Capabilities
@@ -187,3 +190,35 @@ def test_what_pays_most_comes_first_where_there_is_little_room(engine: Engine, r
     assert kinds(64 << 20) == [True, True]
     assert kinds(128 * 128 * 27 * 4) == [True, False]
     assert kinds(0) == [False, False]
+
+
+def test_tiles_that_are_kept_are_the_tiles(engine: Engine, rng: np.random.Generator, tmp_path: Path,
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was judged once is found by the same convolutions, whatever they are called, and by no others; files that
+    are damaged, or of other code, are written anew."""
+    module, judged = import_module(transform_filters.__module__), []
+    judge = module._judged
+    monkeypatch.setattr(module, "_judged", lambda *parts: judged.append(1) or judge(*parts))
+    monkeypatch.setattr(module, "FEWEST", 1)
+    monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
+
+    def tiles(size: object = 56, name: str = "y", weights: int = 64) -> tuple[int | None, bool]:
+        judged.clear()
+        topology = Topology(given("x", 1, 64, size, size), constant("w", _weights(rng, weights, 64, 3, 3)),
+                            replace(_convolution(), id=name))
+        graph = graph_after(engine, topology, (infer_layouts, transform_filters))
+        return getattr(graph[name].primitive, "outputs", None), bool(judged)
+
+    first, _ = tiles()
+    assert first in POINTS
+    assert [tiles(), tiles(name="other")] == [(first, False)] * 2
+    assert [tiles(2, weights=1024), tiles(2, weights=1024)] == [(None, True), (None, False)]
+    assert [tiles(ANY)[1], tiles(ANY)[1]] == [True, False]
+    files = [*(tmp_path / "choices").iterdir()]
+    made_with, _ = json.loads(files[0].read_bytes())
+    for damaged in ("", "[]", json.dumps([made_with, []]), json.dumps([made_with, [[3, 5, 2.0]]])):
+        for file in files:
+            file.write_text(damaged)
+        assert [tiles(), tiles()] == [(first, True), (first, False)]
+    monkeypatch.setattr(kept_choices, "code_stamp", lambda: "edited")
+    assert [tiles(), tiles()] == [(first, True), (first, False)]

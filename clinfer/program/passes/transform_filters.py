@@ -1,9 +1,8 @@
 """Transforms the filters of convolutions of 3x3, where that leaves less to multiply."""
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from clinfer.base.layout import Layout
@@ -17,12 +16,14 @@ from clinfer.program.alike import identity_of
 from clinfer.program.context import BuildContext
 from clinfer.program.format_choice import problem_of, usual_sample
 from clinfer.program.graph import Graph, Node
+from clinfer.program.kept_choices import described, kept_rows
 from clinfer.program.passes.byte_values import constant_before
-from clinfer.program.sample_sizes import Sample
 
 FLOATS = ("f32", "f16", "bf16")
 SHARE = 0.9
 """Of the time of a convolution as it is: what takes less is worth it."""
+FEWEST = 4
+"""Convolutions, below which judging takes little longer than reading what another process judged."""
 GROWTH, ANY_GROWTH = 0.5, 64 << 20
 """Of the bytes of all constants so many more may be taken for transformed filters, and so many bytes in any case."""
 
@@ -42,8 +43,8 @@ def transform_filters(graph: Graph, context: BuildContext) -> None:
     (`GROWTH`), those come first that save most for what they take."""
     if context.engine.capabilities.device_type != "CPU":
         return
-    tiles = _Tiles(graph, context)
-    chosen = [(node, tile) for node in graph if _is_transformable(graph, context, node) and (tile := tiles.best(node))]
+    nodes = [node for node in graph if _is_transformable(graph, context, node)]
+    chosen = [(node, tile) for node, tile in zip(nodes, _tiles(graph, context, nodes), strict=True) if tile is not None]
     room = max(ANY_GROWTH, GROWTH * sum(data.layout.byte_size for data in graph.constants.values()))
     for node, tile in sorted(chosen, key=lambda each: each[1].growth / each[1].saved):
         if tile.growth <= room:
@@ -62,27 +63,45 @@ def _is_transformable(graph: Graph, context: BuildContext, node: Node) -> bool:
             and data.element_type == F32 and weights.element_type.name in FLOATS)
 
 
-class _Tiles:
-    """The best tiles of a graph's convolutions, those that are alike judged once."""
+def _tiles(graph: Graph, context: BuildContext, nodes: Sequence[Node]) -> Sequence[_Tile | None]:
+    """The best tile of each node, as another process found it, or judged; None: it had better stay as it is."""
+    problems = _usual_problems(graph, context, nodes)
+    kept = kept_rows(context, ("tiles", *map(described, problems))) if len(nodes) >= FEWEST else None
+    found = None if kept is None else kept.find(lambda rows: [
+        None if tile is None else _understood(*tile) for _, tile in zip(problems, rows, strict=True)])
+    if found is None:
+        found = _judged(context, nodes, problems)
+        if kept is not None:
+            kept.keep(found)
+    return found
 
-    def __init__(self, graph: Graph, context: BuildContext) -> None:
-        self._graph, self._context = graph, context
-        self._found: dict[Hashable, _Tile | None] = {}
 
-    def best(self, node: Node) -> _Tile | None:
-        """The best tile; None: the convolution had better stay as it is."""
-        problem = problem_of(self._graph, node, self._context)
-        if not problem.is_static:
-            problem = self._sample.problem(node, problem, ())
-        refused = self._context.refused_kernels(node.id)
+def _understood(outputs: int, growth: int, saved: float) -> _Tile:
+    if outputs not in POINTS or not growth > 0 < saved:
+        raise ValueError(f"no tile: {outputs}, {growth}, {saved}")
+    return _Tile(outputs, growth, saved)
+
+
+def _usual_problems(graph: Graph, context: BuildContext, nodes: Sequence[Node]) -> list[Problem]:
+    """The problems of nodes in the usual sizes."""
+    problems = [problem_of(graph, node, context) for node in nodes]
+    if all(problem.is_static for problem in problems):
+        return problems
+    sample = usual_sample(graph, context)
+    return [sample.problem(node, problem, ()) for node, problem in zip(nodes, problems, strict=True)]
+
+
+def _judged(context: BuildContext, nodes: Sequence[Node], problems: Sequence[Problem]) -> list[_Tile | None]:
+    """The best tiles, those of problems that are alike judged once."""
+    found: dict[Hashable, _Tile | None] = {}
+    tiles = []
+    for node, problem in zip(nodes, problems, strict=True):
+        refused = context.refused_kernels(node.id)
         key = (identity_of(problem), *sorted(refused.items()))
-        if key not in self._found:
-            self._found[key] = _best(node, problem, refused)
-        return self._found[key]
-
-    @cached_property
-    def _sample(self) -> Sample:
-        return usual_sample(self._graph, self._context)
+        if key not in found:
+            found[key] = _best(node, problem, refused)
+        tiles.append(found[key])
+    return tiles
 
 
 def _best(node: Node, direct: Problem, refused: Mapping[str, str]) -> _Tile | None:
