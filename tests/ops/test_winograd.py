@@ -1,9 +1,10 @@
-"""Convolutions of 3x3 by transformed filters: every size of tiles and every way to multiply, against sums in f64."""
+"""Convolutions by transformed filters: every size of tiles and every way to multiply, against sums in f64."""
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.eltwise import Eltwise
-from clinfer.ops.winograd_convolution import POINTS, WinogradConvolution, transformed
-from clinfer.ops.winograd_convolution.op import filter_matrix
+from clinfer.ops.winograd_convolution import WinogradConvolution, tiles_of, transformed
+from clinfer.ops.winograd_convolution.op import POINTS, data_matrix, filter_matrix, result_matrix
 from clinfer.program import kept_choices
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes import fuse_bias, infer_layouts, transform_filters
@@ -27,8 +28,11 @@ from clinfer.topology import Primitive, Topology
 from tests.ops.case_runner import execute
 from tests.program.building import constant, given, graph_after
 
+Tile = tuple[tuple[int, ...], tuple[int, ...]]
 ERROR = 4e-6
 """Of the largest output; sums one by one in f32 have a third of it."""
+WINDOWS = ((3, 3), (5, 5), (3, 1), (1, 5), (3,), (5,))
+TILES = [(window, outputs) for window in WINDOWS for outputs in tiles_of(window)]
 SHAPES = {
     "few": (7, 5, (1, 1, 1, 1), ((1, 9, 11), (2, 1, 1), (1, 16, 3))),
     "tails": (35, 50, (0, 1, 2, 1), ((1, 14, 14), (3, 9, 30), (1, 1, 1), (0, 5, 5), (2, 2, 40))),
@@ -58,56 +62,60 @@ WAYS = {"as it is": lambda device: device, "narrow": lambda device: _narrow(devi
         "narrow assembly": lambda device: _narrow(device, True)}
 
 
-def _wanted(data: np.ndarray, weights: np.ndarray, bias: np.ndarray, pads: tuple[int, ...]) -> np.ndarray:
-    top, left, bottom, right = pads
-    padded = np.pad(data.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
-    height, width = (size - 2 for size in padded.shape[2:])
-    sums = sum(np.einsum("oc,nchw->nohw", weights[:, :, y, x].astype(np.float64),
-                         padded[:, :, y:y + height, x:x + width]) for y in range(3) for x in range(3))
-    return np.asarray(sums + bias[:, None, None])
+def _wanted(data: np.ndarray, weights: np.ndarray, bias: np.ndarray, pads: tuple[tuple[int, int], ...]) -> np.ndarray:
+    window, axes = weights.shape[2:], tuple(range(2, data.ndim))
+    padded = np.pad(data.astype(np.float64), ((0, 0), (0, 0), *pads))
+    seen = np.lib.stride_tricks.sliding_window_view(padded, window, axes)
+    sums = np.tensordot(seen, weights.astype(np.float64), ((1, *(axis + len(axes) for axis in axes)),
+                                                          (1, *axes)))
+    return np.moveaxis(sums, -1, 1) + bias.reshape(-1, *(1 for _ in axes))
 
 
-def _check(engine: Engine, rng: np.random.Generator, name: str, outputs: int, kernel: str, large: bool = False) -> None:
+def _check(engine: Engine, rng: np.random.Generator, name: str, tile: Tile, kernel: str, large: bool = False) -> None:
     """With a bias, and a fused factor of each channel and Relu."""
-    inputs, channels, pads, pictures = SHAPES[name]
-    weights = (rng.standard_normal((channels, inputs, 3, 3)) / np.sqrt(9 * inputs)).astype(np.float32)
+    (inputs, channels, pads, pictures), (window, outputs), axes = SHAPES[name], tile, len(tile[0])
+    sides = [(pads[axis], pads[axis + 2]) for axis in range(2)][-axes:]
+    weights = (rng.standard_normal((channels, inputs, *window)) / np.sqrt(prod(window) * inputs)).astype(np.float32)
     bias = rng.standard_normal(channels).astype(np.float32)
-    factors = rng.uniform(0.5, 1.5, (channels, 1, 1)).astype(np.float32)
-    convolution = WinogradConvolution("y", ("x", "w", "bias"), strides=(1, 1), dilations=(1, 1), pads_begin=pads[:2],
-                                      pads_end=pads[2:], outputs=outputs)
-    topology = Topology(given("x", ANY, inputs, ANY, ANY), constant("w", transformed(weights, outputs)),
+    factors = rng.uniform(0.5, 1.5, (channels, *(1 for _ in window))).astype(np.float32)
+    ones = (1,) * axes
+    convolution = WinogradConvolution("y", ("x", "w", "bias"), strides=ones, dilations=ones,
+                                      pads_begin=tuple(before for before, _ in sides),
+                                      pads_end=tuple(behind for _, behind in sides), window=window, outputs=outputs)
+    topology = Topology(given("x", ANY, inputs, *(ANY for _ in window)), constant("w", transformed(weights, outputs)),
                         constant("bias", bias), convolution, constant("factors", factors),
                         Eltwise("scaled", ("y", "factors"), mode="Multiply"), Eltwise("high", ("scaled",), mode="Relu"))
     options = BuildOptions({"y": ("", kernel)}, large_indices=large)
     program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
     network = Network(program, engine.create_stream(), OpenVinoShapeInference())
-    for batch, *sizes in pictures:
-        data = rng.standard_normal((batch, inputs, *(size + 2 - sum(pads[axis::2]) for axis, size in enumerate(sizes))))
-        data = data.astype(np.float32)
-        wanted = np.maximum(_wanted(data, weights, bias, pads) * factors, 0)
+    for batch, *both in pictures:
+        sizes = both[-axes:]
+        data = rng.standard_normal((batch, inputs, *(max(size + long - 1 - sum(pair), 1) for size, long, pair in zip(
+            sizes, window, sides, strict=True)))).astype(np.float32)
+        wanted = np.maximum(_wanted(data, weights, bias, tuple(sides)) * factors, 0)
         found, = execute(network, [data])
-        assert found.shape == wanted.shape == (batch, channels, *sizes)
+        assert found.shape == wanted.shape
         scale = np.abs(wanted).max(initial=1)
         assert np.abs(found - wanted).max(initial=0) <= ERROR * scale, (batch, *sizes)
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("outputs", POINTS)
+@pytest.mark.parametrize("tile", TILES, ids=str)
 @pytest.mark.parametrize("name", SHAPES)
-def test_tiles(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, name: str, outputs: int,
+def test_tiles(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, name: str, tile: Tile,
                way: str) -> None:
     monkeypatch.setattr(engine, "capabilities", WAYS[way](engine.capabilities))
-    _check(engine, rng, name, outputs, "winograd")
+    _check(engine, rng, name, tile, "winograd")
 
 
-@pytest.mark.parametrize("outputs", POINTS)
-def test_the_reference(engine: Engine, rng: np.random.Generator, outputs: int) -> None:
-    _check(engine, rng, "few", outputs, "winograd_ref")
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_the_reference(engine: Engine, rng: np.random.Generator, tile: Tile) -> None:
+    _check(engine, rng, "few", tile, "winograd_ref")
 
 
 @pytest.mark.parametrize("kernel", ["winograd", "winograd_ref"])
 def test_with_64_bits(engine: Engine, rng: np.random.Generator, kernel: str) -> None:
-    _check(engine, rng, "few", 4, kernel, large=True)
+    _check(engine, rng, "few", ((3, 3), (4, 4)), kernel, large=True)
 
 
 def test_many_units_share_little_work(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch,
@@ -115,17 +123,24 @@ def test_many_units_share_little_work(engine: Engine, rng: np.random.Generator, 
     """Also more work-items than panels and blocks, and runs of blocks."""
     for units in (1, 64):
         monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, compute_units=units))
-        _check(engine, rng, "panels", 2, "winograd")
+        _check(engine, rng, "panels", ((3, 3), (2, 2)), "winograd")
 
 
-@pytest.mark.parametrize("outputs", POINTS)
-def test_filters_are_evaluated_at_the_points(rng: np.random.Generator, outputs: int) -> None:
-    coefficients = rng.standard_normal(3)
-    found = filter_matrix(POINTS[outputs]) @ coefficients
-    for value, point in zip(found, POINTS[outputs], strict=False):
-        others = np.prod([point - other for other in POINTS[outputs] if other != point])
+@pytest.mark.parametrize("side", POINTS)
+@pytest.mark.parametrize("size", [3, 5])
+def test_the_transforms(rng: np.random.Generator, side: int, size: int) -> None:
+    """Filters are polynomials whose values at the points are taken; all three transforms are a convolution."""
+    points, outputs = POINTS[side], side - size + 1
+    coefficients = rng.standard_normal(size)
+    found = filter_matrix(points, size) @ coefficients
+    for value, point in zip(found, points, strict=False):
+        others = np.prod([point - other for other in points if other != point])
         assert value * others == pytest.approx(np.polynomial.polynomial.polyval(point, coefficients))
     assert found[-1] == coefficients[-1]
+    if outputs > 1:
+        data = rng.standard_normal(side)
+        made = result_matrix(points, outputs) @ (found * (data_matrix(points) @ data))
+        np.testing.assert_allclose(made, np.correlate(data, coefficients, "valid"), rtol=1e-10, atol=1e-10)
 
 
 # -- which convolutions -----------------------------------------------------------------------------
@@ -155,12 +170,21 @@ def test_those_of_3x3_are_transformed(engine: Engine, rng: np.random.Generator, 
     assert _kinds(engine, _convolution(), _weights(rng, kind=kind), *shape) == {WinogradConvolution}
 
 
+@pytest.mark.parametrize("window", [(5, 5), (5, 1), (1, 3), (3,), (5,)])
+def test_those_of_one_axis_and_of_5_are_transformed(engine: Engine, rng: np.random.Generator,
+                                                    window: tuple[int, ...]) -> None:
+    axes = (1,) * len(window)
+    convolution = _convolution(strides=axes, dilations=axes, pads_begin=axes, pads_end=axes)
+    sizes = (200,) if len(window) == 1 else (56, 56)
+    assert _kinds(engine, convolution, _weights(rng, 128, 128, *window), 1, 128, *sizes) == {WinogradConvolution}
+
+
 def test_others_are_not(engine: Engine, rng: np.random.Generator) -> None:
     """Other strides, dilations, filters, groups, types of data; demands; and where it would take longer."""
     square = (1, 64, 56, 56)
     for changed in ({"strides": (2, 2)}, {"strides": (1, 2)}, {"dilations": (2, 1)}):
         assert _kinds(engine, _convolution(**changed), _weights(rng), *square) == {Convolution}
-    for filters in ((5, 5), (1, 3), (1, 1)):
+    for filters in ((3, 5), (1, 1), (7, 7), (2, 9)):
         assert _kinds(engine, _convolution(), _weights(rng, 64, 64, *filters), *square) == {Convolution}
     grouped = _kinds(engine, _convolution(GroupConvolution), _weights(rng, 2, 32, 32, 3, 3), *square)
     assert grouped == {GroupConvolution}
@@ -202,7 +226,7 @@ def test_tiles_that_are_kept_are_the_tiles(engine: Engine, rng: np.random.Genera
     monkeypatch.setattr(module, "FEWEST", 1)
     monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
 
-    def tiles(size: object = 56, name: str = "y", weights: int = 64) -> tuple[int | None, bool]:
+    def tiles(size: object = 56, name: str = "y", weights: int = 64) -> tuple[tuple[int, ...] | None, bool]:
         judged.clear()
         topology = Topology(given("x", 1, 64, size, size), constant("w", _weights(rng, weights, 64, 3, 3)),
                             replace(_convolution(), id=name))
@@ -210,13 +234,13 @@ def test_tiles_that_are_kept_are_the_tiles(engine: Engine, rng: np.random.Genera
         return getattr(graph[name].primitive, "outputs", None), bool(judged)
 
     first, _ = tiles()
-    assert first in POINTS
+    assert first in tiles_of((3, 3))
     assert [tiles(), tiles(name="other")] == [(first, False)] * 2
     assert [tiles(2, weights=1024), tiles(2, weights=1024)] == [(None, True), (None, False)]
     assert [tiles(ANY)[1], tiles(ANY)[1]] == [True, False]
     files = [*(tmp_path / "choices").iterdir()]
     made_with, _ = json.loads(files[0].read_bytes())
-    for damaged in ("", "[]", json.dumps([made_with, []]), json.dumps([made_with, [[3, 5, 2.0]]])):
+    for damaged in ("", "[]", json.dumps([made_with, []]), json.dumps([made_with, [[[3, 3], 5, 2.0]]])):
         for file in files:
             file.write_text(damaged)
         assert [tiles(), tiles()] == [(first, True), (first, False)]

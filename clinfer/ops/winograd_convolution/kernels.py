@@ -3,36 +3,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, prod
 from typing import NamedTuple
+
+import numpy as np
 
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Formats, Kernel, KernelTable, Lowered, Stage, Work, scratch_operand
+from clinfer.kernels.contract import Constant, Formats, Kernel, KernelTable, Lowered, Stage, Work, scratch_operand
 from clinfer.kernels.cost import time_of
+from clinfer.kernels.jitter import literal
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.ops.convolution import ConvolutionProblem
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA, SHARE_OF_PEAK, refusal
 from clinfer.ops.shared.convolving import Groups, reference_time
 from clinfer.ops.shared.float_products import F32, float_tiles
+from clinfer.ops.shared.spatial import per_axis
 from clinfer.ops.shared.targets import cpu_only, has_wide_vectors
-from clinfer.ops.winograd_convolution.op import FILTER, WinogradConvolution
+from clinfer.ops.winograd_convolution.op import POINTS, WinogradConvolution, data_matrix, result_matrix
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
+_WEIGHTS = {3: "g_os_is_x_isv16_osv16", 4: "g_os_is_yx_isv16_osv16"}
+"""The format of transformed filters, by the rank of the data."""
 _ITEMS_PER_UNIT = 4
 """Work-items that keep a core busy to the end; each has scratch memory of its own."""
 _IMBALANCE = 20
 """Larger blocks of tiles may take longer by one part in so many, because cores have not as much to do."""
-_TRANSFORMING = {2: 15.0, 4: 50.0}
-"""By the outputs of a tile: operations of f32 in the time of which an element is transformed, and stored or loaded."""
+_TRANSFORMING = {4: 30.0, 6: 30.0, 8: 30.0, 16: 15.0, 36: 50.0}
+"""By the elements of a tile: operations of f32 in the time of which one is transformed, and stored or loaded."""
 _OF_PEAK = 0.9 * SHARE_OF_PEAK
 """What products reach of the peak of f32."""
 
 
 @dataclass(frozen=True)
 class WinogradProblem(ConvolutionProblem):
-    """Data [B, C, 1, Y, X] with transformed filters [T * T, O, C, 1, 1, 1]."""
+    """Data [B, C, 1, Y, X] with transformed filters [taps, O, C, 1, 1, 1]."""
 
     primitive: WinogradConvolution
 
@@ -42,16 +48,17 @@ class WinogradProblem(ConvolutionProblem):
 
     @cached_property
     def filter_sizes(self) -> tuple[int, int, int]:
-        return 1, FILTER, FILTER
+        return per_axis(self.primitive.window, 1)
 
     @cached_property
     def pads(self) -> tuple[int, ...]:
-        sizes = self.inputs[0].static_shape[2:]
-        return tuple(self.primitive.pads(axis, size, FILTER)[0] for axis, size in enumerate(sizes))
+        sizes, window = self.inputs[0].static_shape[2:], self.primitive.window
+        return tuple(self.primitive.pads(axis, size, window[axis])[0] for axis, size in enumerate(sizes))
 
     @property
     def weights_view(self) -> TensorView:
-        return TensorView.of(self.inputs[1]).insert_axes((3,), pitch=1)
+        view = TensorView.of(self.inputs[1])
+        return view.insert_axes(tuple(range(3, 9 - view.rank)), pitch=1)
 
     @property
     def flops(self) -> float:
@@ -60,14 +67,22 @@ class WinogradProblem(ConvolutionProblem):
     @property
     def taps(self) -> int:
         """Elements of a transformed tile."""
-        return (self.primitive.outputs + FILTER - 1) ** 2
+        return prod(self.primitive.sides)
 
     @property
     def tiles(self) -> int:
         """Of all pictures."""
-        _, height, width = self.output_sizes
-        side = self.primitive.outputs
-        return self.batch * ceil(height / side) * ceil(width / side)
+        sizes = zip(self.output_sizes, per_axis(self.primitive.outputs, 1), strict=True)
+        return self.batch * prod(ceil(size / outputs) for size, outputs in sizes)
+
+    @property
+    def transforms(self) -> dict[str, Constant]:
+        """The tiles, as kernels are told (winograd.h)."""
+        given = self.primitive
+        _, y, x = per_axis(given.sides, 1)
+        points = {f"POINT_{letter}": point for letter, point in zip("ABC", POINTS[given.side][1::2], strict=False)}
+        return {**self.has_bias, "TILE_SIDE": given.side, "TILE_OUTPUTS": max(given.outputs), "ALONG_Y": y > 1,
+                "ALONG_X": x > 1, **points}
 
 
 class _Shares(NamedTuple):
@@ -90,9 +105,10 @@ class WinogradKernel(Kernel[WinogradProblem, None]):
         return cpu_only(device)
 
     def formats(self, problem: WinogradProblem) -> Formats:
-        blocked = Format.of(BLOCKED_DATA[4])
+        rank = problem.inputs[0].rank
+        blocked = Format.of(BLOCKED_DATA[rank])
         bias = (Format.of("o_osv16"),) if problem.primitive.bias_input is not None else ()
-        return Formats((blocked, Format.of("g_os_is_yx_isv16_osv16"), *bias), (blocked,))
+        return Formats((blocked, Format.of(_WEIGHTS[rank]), *bias), (blocked,))
 
     def supports(self, problem: WinogradProblem, config: None) -> str | None:
         if any(x.element_type != F32 for x in problem.inputs[:2]):
@@ -108,7 +124,7 @@ class WinogradKernel(Kernel[WinogradProblem, None]):
         multiplied = problem.taps * ceil(problem.tiles / count) * count
         products = multiplied * ceil(inputs / BLOCK) * BLOCK * panels * self._channels(problem.capabilities)
         moved = problem.taps * problem.tiles * (inputs * ceil(panels / across) + outputs)
-        computing = time_of(ceilings, flops=2 * products / _OF_PEAK + _TRANSFORMING[problem.primitive.outputs] * moved,
+        computing = time_of(ceilings, flops=2 * products / _OF_PEAK + _TRANSFORMING[problem.taps] * moved,
                             nbytes=problem.moved_bytes)
         # Weights are read once for a few tiles: nothing hides that they come from afar.
         return computing + problem.inputs[1].byte_size / ceilings.memory
@@ -121,8 +137,8 @@ class WinogradKernel(Kernel[WinogradProblem, None]):
         place = problem.taps * count * (depth + width)
         scratch = scratch_operand(0, TensorView.dense(F32, (items * parts, place)))
         recipe = _recipe(device)
-        constants = {**problem.has_bias, "TILE_OUTPUTS": problem.primitive.outputs, "TILE_ROWS": _rows(device),
-                     "TILE_BLOCKS": self._channels(device) // BLOCK, "BY_ASSEMBLY": recipe is not USUAL}
+        constants = {**problem.transforms, "TILE_ROWS": _rows(device), "TILE_BLOCKS": self._channels(device) // BLOCK,
+                     "BY_ASSEMBLY": recipe is not USUAL}
         arguments = {**problem.steps, "count": count, "across": across, "panels": panels, "place": place,
                      "tiles": problem.tiles, "run": run}
         stage = Stage("winograd.cl", (*problem.operands(), scratch), Work((items, parts), (1, 1)), constants, arguments,
@@ -192,9 +208,17 @@ class WinogradReference(Kernel[WinogradProblem, None]):
         return reference_time(problem, problem.groups.inputs * problem.taps * problem.taps)
 
     def lower(self, problem: WinogradProblem, config: None) -> Lowered:
-        return Lowered((Stage("winograd_ref.cl", problem.operands(), Work((problem.outputs[0].count,)),
-                              {**problem.has_bias, "TILE_OUTPUTS": problem.primitive.outputs}, problem.steps,
-                              problem.epilogue_views()),))
+        given = problem.primitive
+        points = POINTS[given.side]
+        constants = {**problem.transforms, "DATA_MATRIX": _text(data_matrix(points)),
+                     "RESULT_MATRIX": _text(result_matrix(points, max(given.outputs)))}
+        return Lowered((Stage("winograd_ref.cl", problem.operands(), Work((problem.outputs[0].count,)), constants,
+                              problem.steps, problem.epilogue_views()),))
+
+
+def _text(matrix: np.ndarray) -> str:
+    rows = (", ".join(map(literal, row)) for row in matrix.tolist())
+    return f"{{{', '.join(f'{{{row}}}' for row in rows)}}}"
 
 
 KERNELS = KernelTable((WinogradKernel(), WinogradReference()), WinogradProblem)

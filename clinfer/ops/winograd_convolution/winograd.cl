@@ -1,6 +1,6 @@
-// Convolution of f32 with filters of 3x3 that were transformed (winograd.h), from blocks of 16 channels (b_fs_yx_fsv16)
-// to blocks, for CPUs.
-// One work-item computes ARG_RUN blocks (tile_runs.h) of ARG_COUNT tiles of TILE_OUTPUTS x TILE_OUTPUTS pixels, as they
+// Convolution of f32 with filters that were transformed (winograd.h), from blocks of 16 channels (b_fs_yx_fsv16) to
+// blocks, for CPUs.
+// One work-item computes ARG_RUN blocks (tile_runs.h) of ARG_COUNT tiles of OUTPUTS_Y x OUTPUTS_X pixels, as they
 // follow one another in all pictures, for ARG_ACROSS panels of TILE_BLOCKS x 16 output channels of ARG_PANELS in all.
 // It puts the transformed data in scratch memory of its own (ARG_PLACE floats), multiplies them there, for each of the
 // TILE_TAPS elements tiles x channels by channels x outputs, and transforms what that gives to pixels. TILE_ROWS tiles
@@ -40,12 +40,12 @@
 #define PANEL (TILE_BLOCKS * BLOCK)
 #define SUMS_PITCH (ARG_ACROSS * PANEL)
 
-#define TILES_OF_ROW CEIL_DIV((index_t)OUTPUT0_SIZE_X, TILE_OUTPUTS)
-#define TILES_OF_COLUMN CEIL_DIV((index_t)OUTPUT0_SIZE_Y, TILE_OUTPUTS)
+#define TILES_OF_ROW CEIL_DIV((index_t)OUTPUT0_SIZE_X, OUTPUTS_X)
+#define TILES_OF_COLUMN CEIL_DIV((index_t)OUTPUT0_SIZE_Y, OUTPUTS_Y)
 // Declares the picture of a tile and its first pixel.
 #define PLACE_OF(tile) \
     const index_t row_ = (tile) / TILES_OF_ROW, batch = row_ / TILES_OF_COLUMN; \
-    const index_t x = (tile) % TILES_OF_ROW * TILE_OUTPUTS, y = row_ % TILES_OF_COLUMN * TILE_OUTPUTS
+    const index_t x = (tile) % TILES_OF_ROW * OUTPUTS_X, y = row_ % TILES_OF_COLUMN * OUTPUTS_Y
 
 // The pixels that a tile reads of a block of channels, of which `channels` exist; `is_inside`: none lies outside.
 INLINED void FUNC(load)(float16* pixels, const global float* data, const index_t y, const index_t x,
@@ -53,12 +53,12 @@ INLINED void FUNC(load)(float16* pixels, const global float* data, const index_t
     if (is_inside && channels >= BLOCK) {
         #pragma unroll
         for (int i = 0; i < TILE_TAPS; ++i)
-            pixels[i] = vload16(0, data + (y + i / TILE_SIDE) * INPUT0_PITCH_Y + (x + i % TILE_SIDE) * BLOCK);
+            pixels[i] = vload16(0, data + (y + i / SIDE_X) * INPUT0_PITCH_Y + (x + i % SIDE_X) * BLOCK);
         return;
     }
     const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     for (int i = 0; i < TILE_TAPS; ++i) {
-        const index_t own_y = y + i / TILE_SIDE, own_x = x + i % TILE_SIDE;
+        const index_t own_y = y + i / SIDE_X, own_x = x + i % SIDE_X;
         const bool is_there = IS_ON_AXIS(own_y, INPUT0_SIZE_Y) && IS_ON_AXIS(own_x, INPUT0_SIZE_X);
         pixels[i] = 0;
         if (is_there)
@@ -72,18 +72,21 @@ void FUNC(transform_data)(global float* to, const global float* input, const ind
         PLACE_OF(first + i);
         global float* own = to + (long)(i - i % TILE_ROWS) * DEPTH + i % TILE_ROWS * BLOCK;
         const index_t from_y = y - ARG_PAD_Y, from_x = x - ARG_PAD_X;
-        const bool is_inside = from_y >= 0 && from_y + TILE_SIDE <= INPUT0_SIZE_Y && from_x >= 0 &&
-            from_x + TILE_SIDE <= INPUT0_SIZE_X;
+        const bool is_inside = from_y >= 0 && from_y + SIDE_Y <= INPUT0_SIZE_Y && from_x >= 0 &&
+            from_x + SIDE_X <= INPUT0_SIZE_X;
         for (int channel = 0; channel < DEPTH; channel += BLOCK) {
             const index_t begin[MAX_RANK] = {batch, channel, 0, 0, 0};
-            float16 pixels[TILE_TAPS], columns[TILE_TAPS];
+            float16 pixels[TILE_TAPS];
             FUNC(load)(pixels, input + INPUT0_INDEX_OF(begin), from_y, from_x, is_inside,
                        INPUT1_SIZE_2 - channel PASS_ARGS);
+#if ALONG_Y
             #pragma unroll
-            for (int column = 0; column < TILE_SIDE; ++column)
-                TRANSFORM_DATA(columns + column, pixels + column, TILE_SIDE);
+            for (int column = 0; column < SIDE_X; ++column) TRANSFORM_DATA(pixels + column, SIDE_X);
+#endif
+#if ALONG_X
             #pragma unroll
-            for (int row = 0; row < TILE_TAPS; row += TILE_SIDE) TRANSFORM_DATA(pixels + row, columns + row, 1);
+            for (int row = 0; row < TILE_TAPS; row += SIDE_X) TRANSFORM_DATA(pixels + row, 1);
+#endif
             #pragma unroll
             for (int tap = 0; tap < TILE_TAPS; ++tap)
                 vstore16(pixels[tap], 0, own + (long)tap * ARG_COUNT * DEPTH + channel * TILE_ROWS);
@@ -153,7 +156,9 @@ INLINED void FUNC(multiply_rows)(MULTIPLIER_PARAMETER global float* to, const gl
 #endif
 
 // Multiplies the data of `count` tiles by `panels` panels of weights from channel `first` on, to sums [TILE_TAPS]
-// [ARG_COUNT][SUMS_PITCH].
+// [ARG_COUNT][SUMS_PITCH]. A call of its own, across which no vector lives: assembly for narrow vectors keeps but a
+// part of wider ones.
+__attribute__((noinline))
 void FUNC(multiply)(global float* sums, const global float* data, const global float* weights, const int count,
                     const int first, const int panels ARGS) {
     MULTIPLIER;
@@ -177,19 +182,21 @@ void FUNC(store)(global OUTPUT0_TYPE* output, BIAS_PARAMETER const global float*
                  const int count, const int channel, const int channels ARGS) {
     for (int i = 0; i < count; ++i) {
         PLACE_OF(tile + i);
-        const int rows = min((index_t)TILE_OUTPUTS, OUTPUT0_SIZE_Y - y);
-        const int width = min((index_t)TILE_OUTPUTS, OUTPUT0_SIZE_X - x);
+        const int rows = min((index_t)OUTPUTS_Y, OUTPUT0_SIZE_Y - y);
+        const int width = min((index_t)OUTPUTS_X, OUTPUT0_SIZE_X - x);
         for (int own = 0; own < channels; own += BLOCK) {
-            float16 elements[TILE_TAPS], columns[TILE_OUTPUTS * TILE_SIDE], pixels[TILE_OUTPUTS * TILE_OUTPUTS];
+            float16 pixels[TILE_TAPS];
             #pragma unroll
             for (int tap = 0; tap < TILE_TAPS; ++tap)
-                elements[tap] = vload16(0, sums + ((long)tap * ARG_COUNT + i) * SUMS_PITCH + own);
+                pixels[tap] = vload16(0, sums + ((long)tap * ARG_COUNT + i) * SUMS_PITCH + own);
+#if ALONG_Y
             #pragma unroll
-            for (int column = 0; column < TILE_SIDE; ++column)
-                TRANSFORM_RESULT(columns + column, elements + column, TILE_SIDE);
+            for (int column = 0; column < SIDE_X; ++column) TRANSFORM_RESULT(pixels + column, SIDE_X);
+#endif
+#if ALONG_X
             #pragma unroll
-            for (int row = 0; row < TILE_OUTPUTS; ++row)
-                TRANSFORM_RESULT(pixels + row * TILE_OUTPUTS, columns + row * TILE_SIDE, 1);
+            for (int row = 0; row < OUTPUTS_Y; ++row) TRANSFORM_RESULT(pixels + row * SIDE_X, 1);
+#endif
             const float16 start = BIAS16(channel + own);
             index_t at[MAX_RANK] = {batch, channel + own, 0, y, x};
             for (int row = 0; row < rows; ++row, ++at[3]) {
@@ -197,7 +204,7 @@ void FUNC(store)(global OUTPUT0_TYPE* output, BIAS_PARAMETER const global float*
                 const index_t to = OUTPUT0_INDEX_OF(at);
                 #pragma unroll 1
                 for (int column = 0; column < width; ++column, ++at[4]) {
-                    OUTPUT0_COMPUTE16 result = pixels[row * TILE_OUTPUTS + column] + start;
+                    OUTPUT0_COMPUTE16 result = pixels[row * SIDE_X + column] + start;
                     FUSED_OPS16(result, at, 1)
                     OUTPUT0_STORE16(output, to + column * BLOCK, result);
                 }

@@ -1,8 +1,9 @@
-"""Transforms the filters of convolutions of 3x3, where that leaves less to multiply."""
+"""Transforms the filters of convolutions, where that leaves less to multiply."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
+from math import prod
 from typing import Any, NamedTuple
 
 from clinfer.base.layout import Layout
@@ -11,7 +12,7 @@ from clinfer.kernels.selector import ANYTHING, alternatives
 from clinfer.ops import kernels_of
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.shared.float_products import F32
-from clinfer.ops.winograd_convolution import FILTER, POINTS, WinogradConvolution, transformed
+from clinfer.ops.winograd_convolution import WinogradConvolution, sides_of, tiles_of, transformed
 from clinfer.program.alike import identity_of
 from clinfer.program.context import BuildContext
 from clinfer.program.format_choice import problem_of, usual_sample
@@ -20,6 +21,7 @@ from clinfer.program.kept_choices import described, kept_rows
 from clinfer.program.passes.byte_values import constant_before
 
 FLOATS = ("f32", "f16", "bf16")
+_MOST_AXES = 2
 SHARE = 0.9
 """Of the time of a convolution as it is: what takes less is worth it."""
 FEWEST = 4
@@ -32,15 +34,16 @@ class _Tile(NamedTuple):
     """The tile of a convolution: outputs along each axis, the bytes that its filters grow by, the nanoseconds that it
     saves."""
 
-    outputs: int
+    outputs: tuple[int, ...]
     growth: int
     saved: float
 
 
 def transform_filters(graph: Graph, context: BuildContext) -> None:
-    """A CPU convolves f32 with constant filters of 3x3 by tiles, of the size that takes least time, where that is less
-    than without; both as estimated for the usual sizes. Transformed filters are larger: where there is not room for all
-    (`GROWTH`), those come first that save most for what they take."""
+    """A CPU convolves f32 with constant filters, of more than one element along one axis or as many along two, by tiles
+    of the size that takes least time, where that is less than without; both as estimated for the usual sizes.
+    Transformed filters are larger: where there is not room for all (`GROWTH`), those come first that save most for what
+    they take."""
     if context.engine.capabilities.device_type != "CPU":
         return
     nodes = [node for node in graph if _is_transformable(graph, context, node)]
@@ -58,9 +61,9 @@ def _is_transformable(graph: Graph, context: BuildContext, node: Node) -> bool:
             or given.inputs[1].primitive not in graph.constants or context.options.forced(node.id) != ANYTHING:
         return False
     data, weights = graph.input_layouts(node)[:2]
-    outputs, inputs, *filters = weights.static_shape
-    return (set(given.strides) == set(given.dilations) == {1} and filters == [FILTER, FILTER] and outputs * inputs > 0
-            and data.element_type == F32 and weights.element_type.name in FLOATS)
+    outputs, inputs, *window = weights.static_shape
+    return (set(given.strides) == set(given.dilations) == {1} and len(window) <= _MOST_AXES and bool(tiles_of(window))
+            and outputs * inputs > 0 and data.element_type == F32 and weights.element_type.name in FLOATS)
 
 
 def _tiles(graph: Graph, context: BuildContext, nodes: Sequence[Node]) -> Sequence[_Tile | None]:
@@ -68,7 +71,7 @@ def _tiles(graph: Graph, context: BuildContext, nodes: Sequence[Node]) -> Sequen
     problems = _usual_problems(graph, context, nodes)
     kept = kept_rows(context, ("tiles", *map(described, problems))) if len(nodes) >= FEWEST else None
     found = None if kept is None else kept.find(lambda rows: [
-        None if tile is None else _understood(*tile) for _, tile in zip(problems, rows, strict=True)])
+        None if tile is None else _understood(problem, *tile) for problem, tile in zip(problems, rows, strict=True)])
     if found is None:
         found = _judged(context, nodes, problems)
         if kept is not None:
@@ -76,10 +79,11 @@ def _tiles(graph: Graph, context: BuildContext, nodes: Sequence[Node]) -> Sequen
     return found
 
 
-def _understood(outputs: int, growth: int, saved: float) -> _Tile:
-    if outputs not in POINTS or not growth > 0 < saved:
-        raise ValueError(f"no tile: {outputs}, {growth}, {saved}")
-    return _Tile(outputs, growth, saved)
+def _understood(direct: Problem, outputs: Sequence[int], growth: int, saved: float) -> _Tile:
+    tile = _Tile(tuple(outputs), growth, saved)
+    if tile.outputs not in tiles_of(_window(direct)) or not growth > 0 < saved:
+        raise ValueError(f"no tile: {tile}")
+    return tile
 
 
 def _usual_problems(graph: Graph, context: BuildContext, nodes: Sequence[Node]) -> list[Problem]:
@@ -109,7 +113,7 @@ def _best(node: Node, direct: Problem, refused: Mapping[str, str]) -> _Tile | No
         return alternatives(kernels_of(problem.primitive), problem, refused=refused)[0].cost
 
     present = time(direct)
-    own = {outputs: _problem(node, direct, outputs) for outputs in POINTS}
+    own = {outputs: _problem(node, direct, outputs) for outputs in tiles_of(_window(direct))}
     needed = {outputs: time(problem) for outputs, problem in own.items()}
     best = min(needed, key=needed.__getitem__)
     if needed[best] >= SHARE * present:
@@ -117,23 +121,28 @@ def _best(node: Node, direct: Problem, refused: Mapping[str, str]) -> _Tile | No
     return _Tile(best, own[best].inputs[1].byte_size - direct.inputs[1].byte_size, present - needed[best])
 
 
-def _problem(node: Node, direct: Problem, outputs: int) -> Problem:
+def _window(direct: Problem) -> tuple[int, ...]:
+    """The elements of a filter along each axis."""
+    return direct.inputs[1].static_shape[2:]
+
+
+def _problem(node: Node, direct: Problem, outputs: tuple[int, ...]) -> Problem:
     """That of the convolution by tiles."""
-    primitive = _primitive(node, outputs)
-    channels = direct.inputs[1].static_shape[:2]
-    filters = Layout.planar(((outputs + FILTER - 1) ** 2, *channels, 1, 1), F32)
+    channels, window = direct.inputs[1].static_shape[:2], _window(direct)
+    primitive = _primitive(node, outputs, window)
+    filters = Layout.planar((prod(sides_of(window, outputs)), *channels, *(1 for _ in window)), F32)
     inputs = direct.inputs[0], filters, *direct.all_inputs[2:]
     return kernels_of(primitive).problem.of(primitive, inputs, direct.outputs, direct.capabilities, {}, direct.is_large)
 
 
-def _primitive(node: Node, outputs: int, **changed: Any) -> WinogradConvolution:
+def _primitive(node: Node, outputs: tuple[int, ...], window: tuple[int, ...], **changed: Any) -> WinogradConvolution:
     attributes = {field.name: getattr(node.primitive, field.name) for field in fields(node.primitive)}
-    return WinogradConvolution(**{**attributes, **changed, "outputs": outputs})
+    return WinogradConvolution(**{**attributes, **changed, "outputs": outputs, "window": window})
 
 
-def _transform(graph: Graph, context: BuildContext, node: Node, outputs: int) -> None:
+def _transform(graph: Graph, context: BuildContext, node: Node, outputs: tuple[int, ...]) -> None:
     data, filters, *others = node.inputs
     values = graph.constants[filters.primitive].on_host(context.stream)
     constant = constant_before(graph, node, "transformed", transformed(values, outputs))
-    graph.replace(node.id, _primitive(node, outputs, inputs=(data, constant, *others)))
+    graph.replace(node.id, _primitive(node, outputs, values.shape[2:], inputs=(data, constant, *others)))
     graph.remove_unread(filters.primitive)
