@@ -209,7 +209,7 @@ class Core(OneOfAKind):
         host = HostOperations(self._reader) if settings.host_fallback else None
         converters = converters_of(replace(settings, registered=registered_kernels()))
         return {layer: "HOST" if by_host else name
-                for layer, by_host in supported_layers(engine, model, precision, host, converters).items()}
+                for layer, by_host in supported_layers(engine, _checked(model), precision, host, converters).items()}
 
     def engine(self, device_name: str) -> Engine:
         """The opened device of a name; opened at the first call."""
@@ -371,6 +371,14 @@ def natural_precision(engine: Engine) -> str:
         gains = able.tile_registers or able.ceilings.bf16 >= _BF16_PAYS * able.ceilings.f32
         return "bf16" if gains else "f32"
     return "f16" if able.fp16 else "f32"
+
+
+def _checked(model: ov.Model) -> ov.Model:
+    """What query_model looks at: see `_validated`. Errors: WrongTypeError for what is no model, and those."""
+    if not isinstance(model, ov.Model):
+        raise WrongTypeError("query_model needs an openvino.Model", where="core",
+                             values={"given": type(model).__name__}, hint="read the file with read_model first")
+    return _validated(model)
 
 
 def _validated(model: ov.Model) -> ov.Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from clinfer.api.open_ranks import is_open
-from clinfer.base.errors import ClinferError, OpenRankError, WrongTypeError
+from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.frontend.conversions import is_held
 from clinfer.frontend.host_operations import HostOperations
 from clinfer.frontend.layers import trace_layers
@@ -23,15 +23,13 @@ from clinfer.topology import Topology
 def supported_layers(engine: Engine, model: ov.Model, precision: str, host: HostOperations | None = None,
                      converters: Mapping[str, Converter] = CONVERTERS) -> dict[str, bool]:
     """The names of the layers that run, in the model's order, each with whether `host` runs it: nothing is built.
+    The model's own types and shapes hold.
 
     Each operation of the transformed model is tried alone: its converter, its shapes and types, its kernels.
     What was fused into it shares its fate; what folds away or is not needed is supported. Parameters and
     constants are where one of their readers is (or where there is none), results where what they read is. In a
     model with inputs of dynamic rank, layers of which nothing but a rank is missing count as supported.
     """
-    if not isinstance(model, ov.Model):
-        raise WrongTypeError("query_model needs an openvino.Model", where="core",
-                             values={"given": type(model).__name__}, hint="read the file with read_model first")
     prepared = prepare(separate_states(model).model, precision)
     refused = _refused(engine, model, single_layers(prepared, converters))
     by_host: set[str] = set()

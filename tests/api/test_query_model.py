@@ -155,3 +155,28 @@ def test_constants_that_operations_outside_of_the_model_read(core: Core, device:
     outside = ov.opset13.negative(shared)
     model = ov.Model([ov.opset13.multiply(x, shared)], [x])
     assert not unsupported(core, model, device) and outside.get_friendly_name() not in names(model)
+
+
+@pytest.mark.parametrize(("before", "after"), [("u1", "f32"), ("f32", "u1")])
+def test_types_that_were_edited_but_not_validated(core: Core, device: DeviceInfo, before: str, after: str) -> None:
+    x = ov.op.Parameter(getattr(ov.Type, before), ov.Shape([2, 3]))
+    model = ov.Model([ov.opset13.result(ov.opset13.reshape(x, np.array([3, 2]), False))], [x])
+    x.set_element_type(getattr(ov.Type, after))
+    found = unsupported(core, model, device)
+    model.validate_nodes_and_infer_types()
+    assert found == unsupported(core, model, device) == (names(model) if after == "u1" else set())
+
+
+def test_ranks_that_were_edited_but_not_validated(core: Core, device: DeviceInfo) -> None:
+    x = ov.op.Parameter(ov.Type.f32, ov.Shape([2, 3]))
+    model = ov.Model([ov.opset13.result(ov.opset13.softmax(x, 1))], [x])
+    x.set_partial_shape(ov.PartialShape.dynamic())
+    assert not unsupported(core, model, device)
+    core.compile_model(model, device.name, F32)
+
+
+def test_an_edit_that_fits_nothing(core: Core, device: DeviceInfo) -> None:
+    model = chain(lambda node: ov.opset13.add(node, ov.opset13.constant(np.ones((2, 6), np.float32))))
+    model.get_parameters()[0].set_partial_shape(ov.PartialShape([2, 5]))
+    with pytest.raises(ClinferError, match="cannot tell the model's types and shapes"):
+        core.query_model(model, device.name)
