@@ -1,4 +1,4 @@
-"""What bounds numbers, or compares them, hands on what is not a number, as NumPy and ONNX Runtime do."""
+"""What bounds numbers, or compares them, hands on what is not a number, as NumPy and PyTorch do."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,8 +12,12 @@ from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
+from clinfer.ops.pooling import AdaptiveMaxPool, MaxPool
+from clinfer.ops.reduce import Reduce
+from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
-from clinfer.topology import Input, Primitive, Topology
+from clinfer.topology import Input, Port, Primitive, Topology
+from tests.network.running import network_of
 from tests.ops.case_runner import execute
 from tests.program.building import constant
 
@@ -81,3 +85,47 @@ def test_behind_a_product(engine: Engine, rng: np.random.Generator, mode: str) -
         wanted = compute(a.astype(np.float64) @ weights)
     assert np.isnan(wanted[0]).all() and not np.isnan(wanted[1]).any()
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["reduce_ref", "reduce_rows", "reduce_columns"])
+@pytest.mark.parametrize("mode", ["Max", "Min"])
+@pytest.mark.parametrize("kind", _TYPES)
+def test_the_extreme_of_many(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, kind: str,
+                             mode: str, kernel: str) -> None:
+    monkeypatch.setenv("CLINFER_FORCE_KERNEL", f"y={kernel}")
+    a, axis = _numbers(rng, kind), 0 if kernel == "reduce_columns" else 1
+    a[2], a[:, 5] = np.nan, 1
+    wanted = {"Max": np.max, "Min": np.min}[mode](a, axis=axis)
+    assert np.isnan(wanted).any()
+    found = _computed(engine, [a], kind, constant("axes", np.array([axis])), Reduce("y", ("a", "axes"), mode=mode))
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("kernel", ["pool_ref", "pool_windows", "b_fs_yx_fsv16:pool_fsv16",
+                                    "byxf:pool_channels_last", "pool_rows"])
+@pytest.mark.parametrize("kind", _TYPES)
+def test_the_largest_of_a_window(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch,
+                                 device: DeviceInfo, kind: str, kernel: str) -> None:
+    if kernel == "pool_rows" and device.type != "CPU":
+        pytest.skip("pool_rows is for CPUs")
+    monkeypatch.setenv("CLINFER_FORCE_KERNEL", f"y={kernel}")
+    a = (rng.normal(size=(1, 32, 9, 70)) * 3).astype(_TYPES[kind])
+    a[rng.random(a.shape) < 0.02] = np.nan
+    wanted = np.lib.stride_tricks.sliding_window_view(a, (3, 3), (2, 3)).max((-1, -2))
+    assert np.isnan(wanted).any() and not np.isnan(wanted).all()
+    found = _computed(engine, [a], kind, MaxPool("y", ("a",), kernel=(3, 3), strides=(1, 1)))
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_where_the_largest_is(engine: Engine, rng: np.random.Generator) -> None:
+    """What is not a number is the largest, and the last one of several counts, as in PyTorch."""
+    a = rng.normal(size=(1, 1, 4, 4)).astype(np.float32)
+    a[0, 0, 0, 0] = a[0, 0, 1, 0] = a[0, 0, 3, 3] = np.nan
+    for node in (MaxPool("y", ("a",), kernel=(2, 2), strides=(2, 2), index_element_type="i64"),
+                 AdaptiveMaxPool("y", ("a", "counts"), index_element_type="i64")):
+        counts = [] if isinstance(node, MaxPool) else [constant("counts", np.array([2, 2]))]
+        topology = Topology(Input("a", shape=a.shape, element_type=ElementType.of("f32")), *counts, node,
+                            outputs={"largest": Port("y"), "at": Port("y", 1)})
+        largest, at = execute(network_of(engine, topology), [a])
+        assert np.isnan(largest.reshape(-1)).tolist() == [True, False, False, True]
+        assert at.reshape(-1)[[0, 3]].tolist() == [4, 15]

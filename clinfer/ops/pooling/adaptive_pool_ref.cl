@@ -34,7 +34,7 @@ KERNEL(adaptive_pool_ref)(const global INPUT0_TYPE* restrict input, global OUTPU
     for (index_t n = 0; n < count; ++n) {
         const INPUT0_COMPUTE v = INPUT0_LOAD(input, INPUT0_INDEX_OF(from));
 #if IS_MAX
-        if (n == 0 || v > result) {
+        if (n == 0 || v > result || v != v) {
             result = v;
             best = 0;
             for (int a = 2; a < INPUT0_RANK; ++a) best = best * sizes[a] + from[a];

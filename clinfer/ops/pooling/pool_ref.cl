@@ -54,7 +54,7 @@ KERNEL(pool_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
         if (is_inside) {
             const INPUT0_COMPUTE v = INPUT0_LOAD(input, INPUT0_INDEX_OF(from));
 #if IS_MAX
-            if (inside == 0 || v > best) {
+            if (inside == 0 || v > best || v != v) {
                 best = v;
                 for (int a = 0; a < SPATIAL; ++a) best_at[2 + a] = from[2 + a];
             }

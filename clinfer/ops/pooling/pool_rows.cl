@@ -32,7 +32,7 @@ KERNEL(pool_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE*
             for (int i = first; i < last; ++i) {
                 const INPUT0_COMPUTE v = INPUT0_LOAD(row, shift + i * STRIDE_X);
 #if IS_MAX
-                results[i] = results[i] > v ? results[i] : v;
+                results[i] = (results[i] < v) | (v != v) ? v : results[i];
 #else
                 results[i] += v;
 #endif

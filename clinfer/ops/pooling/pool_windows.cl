@@ -17,7 +17,11 @@
 #include "windows.h"
 
 #if IS_MAX
-#define TAKE(v) (result = max(result, v))
+// What is not a number stays, unlike with fmax.
+#define TAKE(v) do { \
+        const VECTOR v_ = v; \
+        result = (result < v_) | (v_ != v_) ? v_ : result; \
+    } while (0)
 #else
 #define TAKE(v) (result += (v))
 #endif

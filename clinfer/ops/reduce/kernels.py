@@ -37,9 +37,7 @@ class ReduceProblem(AxisProblem):
         """The texts of the reduction for the arithmetic type of the input."""
         reduction, kind = REDUCTIONS[self.primitive.mode], self.inputs[0].element_type
         count = "ARG_N" if kind.is_float else "max(ARG_N, 1)"
-        combine = reduction.combine.replace("MAXIMUM", "fmax" if kind.is_float else "max").replace(
-            "MINIMUM", "fmin" if kind.is_float else "min")
-        return {"COMBINE(a, b)": f"({combine})",
+        return {"COMBINE(a, b)": f"({reduction.combine})",
                 "MAGNITUDE(x)": "fabs(x)" if kind.is_float else "((x) < 0 ? -(x) : (x))",
                 "ROOT(x)": "sqrt(x)" if kind.is_float else f"({kind.cl_compute})sqrt((float)(x))",
                 "VALUE(x)": f"({reduction.value})", "FINISH(x)": f"({reduction.finish})",

@@ -66,11 +66,15 @@ def _extreme(compute: Callable[..., Any], end: str) -> Callable[..., Any]:
     return evaluate
 
 
+LARGER = "((a) < (b)) | ((b) != (b)) ? (b) : (a)"
+SMALLER = "((a) > (b)) | ((b) != (b)) ? (b) : (a)"
+"""Of two, what is not a number where one is none, unlike fmax and fmin."""
+
 REDUCTIONS: dict[str, Reduction] = {
     "Sum": Reduction("(a) + (b)", "0", lambda x, axes, keepdims: np.sum(x, axes, keepdims=keepdims)),
     "Mean": Reduction("(a) + (b)", "0", _mean, finish="(x) / N"),
-    "Max": Reduction("MAXIMUM(a, b)", LOWEST, _extreme(np.max, "min")),
-    "Min": Reduction("MINIMUM(a, b)", HIGHEST, _extreme(np.min, "max")),
+    "Max": Reduction(LARGER, LOWEST, _extreme(np.max, "min")),
+    "Min": Reduction(SMALLER, HIGHEST, _extreme(np.min, "max")),
     "Prod": Reduction("(a) * (b)", "1", lambda x, axes, keepdims: np.prod(x, axes, keepdims=keepdims)),
     "L1": Reduction("(a) + (b)", "0", lambda x, axes, keepdims: np.sum(np.abs(x), axes, keepdims=keepdims),
                     value="MAGNITUDE(x)", opset="opset4"),
