@@ -24,6 +24,7 @@ from clinfer.api.ports import Ports
 from clinfer.api.saved_model import ModelParts, blob_contents, load_model_parts, save_model_parts
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
+from clinfer.base.scratch import scratch_folder
 from clinfer.base.tracing import log
 from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.frontend.openvino_import import openvino as ov
@@ -98,7 +99,7 @@ class ModelCache:
         blobs that were made before can only be read."""
         with suppress(OSError):
             return tempfile.TemporaryDirectory(dir=self._folder.path)
-        return tempfile.TemporaryDirectory()
+        return scratch_folder()
 
     def _digest(self, model: ov.Model, folder: Path) -> str:
         """Of all that a model is, written to a folder by OpenVINO. Errors: OSError, and RuntimeError if it cannot."""

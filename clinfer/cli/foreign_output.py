@@ -4,9 +4,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from clinfer.base.scratch import scratch_file
 
 _STANDARD_ERROR = 2
 
@@ -22,7 +23,7 @@ def quiet_unless_done() -> Iterator[None]:
         return
     sys.stderr.flush()
     own = os.dup(_STANDARD_ERROR)
-    with tempfile.TemporaryFile() as held:
+    with scratch_file() as held:
         os.dup2(held.fileno(), _STANDARD_ERROR)
         try:
             yield

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, UnsupportedError
 from clinfer.base.host_function import Evaluate, HostFunction
+from clinfer.base.scratch import scratch_folder
 from clinfer.base.shape import Dim, Shape, show
 from clinfer.frontend.conversions import (
     OPENVINO_ERRORS,
@@ -91,7 +91,7 @@ class OpenVinoFunction(HostFunction):
 
     def serialized(self) -> tuple[bytes, bytes]:
         """The model as an IR: its graph and its weights. Errors: ClinferError where OpenVINO cannot write it."""
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch_folder() as folder:
             graph, weights = Path(folder) / "model.xml", Path(folder) / "model.bin"
             try:
                 ov.serialize(self._model, graph, weights)

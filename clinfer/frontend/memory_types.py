@@ -1,11 +1,11 @@
 """The type of memory that PrePostProcessor's `set_memory_type` says of an input."""
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
 from clinfer.base.errors import UnsupportedError
+from clinfer.base.scratch import scratch_folder
 from clinfer.frontend.conversions import layer_of
 from clinfer.frontend.openvino_import import openvino as ov
 
@@ -27,7 +27,7 @@ def is_surface(node: ov.op.Parameter) -> bool:
 def _memory_type(node: ov.op.Parameter) -> str:
     """The value, which Python cannot read from a model, from one of the input alone as it would be stored."""
     alone = ov.Model([ov.op.Result(node.output(0))], [node], "memory type")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         path = Path(folder) / "input.xml"
         ov.serialize(alone, str(path), str(path.with_suffix(".bin")))
         del alone

@@ -9,12 +9,12 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from clinfer.base.scratch import scratch_file
 from clinfer.runtime.device import DeviceInfo
 
 _START_TIMEOUT_S = 120.0
@@ -42,7 +42,7 @@ class Helper:
     """
 
     def __init__(self, device: DeviceInfo, is_in_background: bool = False) -> None:
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self._errors = scratch_file()
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "clinfer.runtime.build_worker"], stdin=subprocess.PIPE,

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from clinfer.base.scratch import scratch_folder
 from clinfer.runtime.icds import Icd
 
 _READ_BY_LOADER = ("OCL_ICD_VENDORS", "PYOPENCL_HOME")
@@ -23,7 +23,7 @@ def loader_sees(drivers: Iterable[Icd]) -> Iterator[None]:
     if os.name == "nt":
         yield
         return
-    with TemporaryDirectory(prefix="clinfer-drivers-") as folder:
+    with scratch_folder("clinfer-drivers-") as folder:
         for number, icd in enumerate(drivers):
             Path(folder, f"{number}.icd").write_text(f"{icd.library}\n", encoding="utf-8", errors="surrogateescape")
         c = ctypes.CDLL(None)
