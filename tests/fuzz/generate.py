@@ -1,6 +1,7 @@
 """From a seed to a case: a graph, inputs for several settings of its sizes, and what it has to give."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,6 +18,8 @@ PICTURED = ("convolutions", "special", "rare", "seldom", "detecting")
 """Styles that begin with an image."""
 LONG = (17, 31, 33, 64, 65, 130, 257)
 """Sizes around those of vectors and tiles."""
+MOST_ELEMENTS = 2**21
+"""Of an input; several axes may be of one long size."""
 
 
 def generate(seed: int, report: Callable[[str], None] = lambda text: None) -> Case | None:
@@ -93,6 +96,10 @@ def _data(draft: Draft, sizes: dict[str, list[int]], rank: int, kind: str, image
         names = [draft.one(["B", 1]), draft.one([1, 3, 8, 16, 16]), *(draft.one([*"TWTWO", 5, 8])
                                                                        for _ in range(rank - 2))]
     shapes = [tuple(sizes[n][s] if isinstance(n, str) else n for n in names) for s in range(draft.settings)]
+    while max(map(math.prod, shapes)) > MOST_ELEMENTS:
+        longest = max(range(rank), key=lambda axis: max(shape[axis] for shape in shapes))
+        names[longest] = 1
+        shapes = [(*shape[:longest], 1, *shape[longest + 1:]) for shape in shapes]
     bounded, most = draft.chance(0.2), max(20, *sizes["W"])
     dims: Dims = tuple(n if isinstance(n, int) and not draft.chance(0.1) else (0, most) if bounded else -1
                        for n in names)

@@ -18,7 +18,7 @@ from clinfer.frontend.opsets import list_operations
 from tests.fuzz.case import Case, Record
 from tests.fuzz.children import Answer, Child, CutOff
 from tests.fuzz.draft import Draft
-from tests.fuzz.generate import _without_ranks, finished, generate, random_values
+from tests.fuzz.generate import MOST_ELEMENTS, _data, _without_ranks, finished, generate, random_values
 from tests.fuzz.graph import Graph, Input, Ref, Step, build, dtype_of
 from tests.fuzz.operations import GROUPS, MODULES, NOT_DRAWN
 from tests.fuzz.operations.reducing import fits_in_any_order
@@ -204,3 +204,10 @@ def test_a_finding_comes_with_its_seed_before_it_is_cut_down(capsys: pytest.Capt
     printed = capsys.readouterr().out
     assert printed.index("--seed 7 --graphs 1 --device 'CPU'") < printed.index("def main():")
     assert session.totals().endswith("1 findings of 1 causes") and session.findings
+
+
+def test_inputs_of_several_long_axes_fit_into_memory() -> None:
+    draft = Draft(np.random.default_rng(5), 3)
+    sizes = {name: [257, 64, 130] for name in "BTWO"}
+    counts = [given.values[0].size for _ in range(40) for given in [_data(draft, sizes, 6, "u8", image=False)]]
+    assert max(counts) <= MOST_ELEMENTS and len(set(counts)) > 5
