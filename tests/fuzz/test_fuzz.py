@@ -211,3 +211,12 @@ def test_inputs_of_several_long_axes_fit_into_memory() -> None:
     sizes = {name: [257, 64, 130] for name in "BTWO"}
     counts = [given.values[0].size for _ in range(40) for given in [_data(draft, sizes, 6, "u8", image=False)]]
     assert max(counts) <= MOST_ELEMENTS and len(set(counts)) > 5
+
+
+@pytest.mark.parametrize(("window", "is_exact"), [((3, 3), False), ((1, 5), False), ((2, 2), True), ((1, 1), True)])
+def test_what_decides_reads_no_convolution_that_is_rounded(window: tuple[int, int], is_exact: bool) -> None:
+    draft = Draft(np.random.default_rng(5), 1)
+    image = draft.input("f32", (1, 4, -1, -1), [draft.weights(1, 4, 5, 6)])
+    made = draft.op("Convolution", image, draft.weights(3, 4, *window), strides=[1, 1], pads_begin=[1, 1],
+                    pads_end=[1, 1], dilations=[1, 1])
+    assert made.exact == is_exact
