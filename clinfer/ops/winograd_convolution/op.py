@@ -18,8 +18,9 @@ from clinfer.topology import Port
 POINTS: dict[int, tuple[float, ...]] = {
     4: (0.0, 1.0, -1.0), 6: (0.0, 0.75, -0.75, 1.5, -1.5), 8: (0.0, 0.5, -0.5, 1.125, -1.125, 2.0, -2.0)}
 """By the elements of a transformed tile along an axis: where its polynomials are evaluated, besides at infinity."""
-_LONGEST_OF_TWO = 6
-"""Elements of a tile along each of two axes, at most: more do not fit a CPU's registers."""
+_LONGEST_OF_TWO, _MOST_OUTPUTS = 6, 5
+"""Elements of a tile along each of two axes, at most: more do not fit a CPU's registers; and outputs along an axis: the
+sums of more are three to five times less exact than those one by one."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,9 @@ def tiles_of(window: Sequence[int]) -> list[tuple[int, ...]]:
     sizes = {size for size in window if size > 1}
     if len(sizes) != 1:
         return []
-    is_flat = sum(size > 1 for size in window) == 1
-    return [tuple(side - size + 1 if size > 1 else 1 for size in window) for side in POINTS
-            if side > max(sizes) and (is_flat or side <= _LONGEST_OF_TWO)]
+    size, longest = max(sizes), max(POINTS) if sum(size > 1 for size in window) == 1 else _LONGEST_OF_TWO
+    counts = [side - size + 1 for side in POINTS if side <= longest and 2 <= side - size + 1 <= _MOST_OUTPUTS]
+    return [tuple(count if size > 1 else 1 for size in window) for count in counts]
 
 
 def transformed(filters: np.ndarray, outputs: Sequence[int]) -> np.ndarray:

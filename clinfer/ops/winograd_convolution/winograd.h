@@ -88,7 +88,5 @@
         if (TILE_OUTPUTS > 2) (values)[2 * (step)] = OF_POINTS(even, A2, B2, C2); \
         if (TILE_OUTPUTS > 3) (values)[3 * (step)] = OF_POINTS(odd, POINT_A * A2, POINT_B * B2, POINT_C * C2); \
         if (TILE_OUTPUTS > 4) (values)[4 * (step)] = OF_POINTS(even, A2 * A2, B2 * B2, C2 * C2); \
-        if (TILE_OUTPUTS > 5) \
-            (values)[5 * (step)] = OF_POINTS(odd, POINT_A * A2 * A2, POINT_B * B2 * B2, POINT_C * C2 * C2); \
         (values)[(TILE_OUTPUTS - 1) * (step)] += last_; \
     } while (0)
