@@ -100,12 +100,21 @@ def _check(engine: Engine, rng: np.random.Generator, name: str, tile: Tile, kern
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("tile", TILES, ids=str)
+@pytest.mark.parametrize("outputs", tiles_of((3, 3)), ids=str)
 @pytest.mark.parametrize("name", SHAPES)
-def test_tiles(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, name: str, tile: Tile,
-               way: str) -> None:
+def test_tiles_of_3x3(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, name: str,
+                      outputs: tuple[int, ...], way: str) -> None:
     monkeypatch.setattr(engine, "capabilities", WAYS[way](engine.capabilities))
-    _check(engine, rng, name, tile, "winograd")
+    _check(engine, rng, name, ((3, 3), outputs), "winograd")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("tile", [tile for tile in TILES if tile[0] != (3, 3)], ids=str)
+def test_other_tiles(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, tile: Tile,
+                     way: str) -> None:
+    """Of one of the shapes each."""
+    monkeypatch.setattr(engine, "capabilities", WAYS[way](engine.capabilities))
+    _check(engine, rng, str(rng.choice([*SHAPES])), tile, "winograd")
 
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
