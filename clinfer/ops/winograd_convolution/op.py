@@ -31,8 +31,8 @@ class WinogradConvolution(Convolution):
     The algorithm is Winograd's, as Lavin and Gray, "Fast algorithms for convolutional neural networks" (2016), have it:
     with T = outputs + window - 1 along an axis, the T x T pixels that a tile reads and the filter are transformed,
     multiplied element by element, summed over the channels, and transformed to outputs. Along an axis along which the
-    filter has one element, a tile has one pixel and nothing is transformed. Input 1 holds the transformed filters
-    [T * T, O, C, 1, 1] (of one axis [T, O, C, 1]); input 2, where present, is the bias [O].
+    filter has one element, a tile has one pixel and nothing is transformed. Input 1 holds the transformed filters,
+    [elements of a tile, O, C] and an axis of one element for each spatial one; input 2, where present, is the bias [O].
 
     The points of tiles (`POINTS`) are not the usual 0, 1, -1, 2, -2, 1/2, -1/2: with those sums of tiles of two axes
     are five to ten times less exact.
@@ -71,9 +71,9 @@ def sides_of(window: Sequence[int], outputs: Sequence[int]) -> tuple[int, ...]:
 
 
 def tiles_of(window: Sequence[int]) -> list[tuple[int, ...]]:
-    """The outputs of all tiles for filters of such a window."""
+    """The outputs of all tiles for filters of such a window; none for those that are not transformed."""
     sizes = {size for size in window if size > 1}
-    if len(sizes) != 1:
+    if len(window) > 2 or len(sizes) != 1:
         return []
     size, longest = max(sizes), max(POINTS) if sum(size > 1 for size in window) == 1 else _LONGEST_OF_TWO
     counts = [side - size + 1 for side in POINTS if side <= longest and 2 <= side - size + 1 <= _MOST_OUTPUTS]

@@ -63,7 +63,8 @@
         AT_ENDS(values, step); \
     } while (0)
 
-// Sums at points of both signs, times a power of them: ODD of the differences.
+// OF_POINTS(kind, a, b, c): of the sums (even) or differences (odd) of what is at a point and at the one that has its
+// other sign, these multiples, added.
 #if TILE_SIDE == 4
 #define DECLARE_SUMS(v, s) const float16 even_a = (v)[s] + (v)[2 * (s)], odd_a = (v)[s] - (v)[2 * (s)]
 #define OF_POINTS(kind, a, b, c) ((a) * kind##_a)

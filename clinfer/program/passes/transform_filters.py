@@ -21,7 +21,6 @@ from clinfer.program.kept_choices import described, kept_rows
 from clinfer.program.passes.byte_values import constant_before
 
 FLOATS = ("f32", "f16", "bf16")
-_MOST_AXES = 2
 SHARE = 0.9
 """Of the time of a convolution as it is: what takes less is worth it."""
 FEWEST = 4
@@ -62,8 +61,8 @@ def _is_transformable(graph: Graph, context: BuildContext, node: Node) -> bool:
         return False
     data, weights = graph.input_layouts(node)[:2]
     outputs, inputs, *window = weights.static_shape
-    return (set(given.strides) == set(given.dilations) == {1} and len(window) <= _MOST_AXES and bool(tiles_of(window))
-            and outputs * inputs > 0 and data.element_type == F32 and weights.element_type.name in FLOATS)
+    return (set(given.strides) == set(given.dilations) == {1} and bool(tiles_of(window)) and outputs * inputs > 0
+            and data.element_type == F32 and weights.element_type.name in FLOATS)
 
 
 def _tiles(graph: Graph, context: BuildContext, nodes: Sequence[Node]) -> Sequence[_Tile | None]:
