@@ -11,7 +11,7 @@ from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import Recipe
 from clinfer.ops.shared.targets import has_wide_vectors
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
 BF16, F32 = ElementType.of("bf16"), ElementType.of("f32")
 STEP_DEPTH = 16
@@ -75,11 +75,19 @@ def tiles_of_rows(problem: Problem, rows: int, tile: int) -> float:
 
 @pure
 def _tiles(rows: int, tile: int, speed: float) -> float:
-    rest = rows % tile
+    whole, rest = rows // tile, rows % tile
+    # Of a whole tile's time what the last one takes by the smallest tile with room for `rest` rows.
+    times = [smaller(size * speed / (tile * share), 1.0) for size, share in _SMALL.items()]
+    last = times[0] * _one_if_above(rest, 0)
+    for size, time, longer in zip(_SMALL, times, [*times[1:], 1.0], strict=True):
+        last += (longer - time) * _one_if_above(rest, size)
     # Few rows alone are no faster by small tiles: they wait for the columns.
-    small = next((size for size in _SMALL if 0 < rest <= size), 0) if rows > tile else 0
-    last = min(small * speed / (tile * _SMALL[small]), 1.0) if small else float(rest > 0)
-    return rows // tile + last
+    has_whole = _one_if_above(whole, 0)
+    return whole + has_whole * last + (1 - has_whole) * _one_if_above(rest, 0)
+
+
+def _one_if_above(number: int, bound: int) -> int:
+    return smaller(larger(number - bound, 0), 1)
 
 
 def time_of_tiles(problem: Problem, tiles: float, steps: float, rows: int) -> float:

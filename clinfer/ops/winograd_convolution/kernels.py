@@ -180,7 +180,8 @@ def _tiles_of_block(tiles: int, rows: int, units: int) -> int:
     groups, most = ceil(tiles / rows), 28 // rows
     single = ceil(groups / units)
     many = ceil(ceil(groups / most) / units) * most
-    return rows * (most if many * _IMBALANCE <= single * (_IMBALANCE + 1) else 1)
+    has_room = smaller(larger(single * (_IMBALANCE + 1) - many * _IMBALANCE + 1, 0), 1)
+    return rows * (1 + (most - 1) * has_room)
 
 
 @pure
