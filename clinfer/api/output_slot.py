@@ -9,6 +9,7 @@ import numpy as np
 from clinfer.api.arrays import Declared, check_tensor_type, check_unchanged, raw_bytes, tensor_shape
 from clinfer.api.input_slot import blank_shape
 from clinfer.api.remote_checks import RemoteCheck, check_writable, memory_of
+from clinfer.api.result_memory import ResultMemory
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.host_tensors import host_tensor_over
@@ -23,7 +24,8 @@ from clinfer.runtime.stream import Stream
 
 
 class OutputSlot:
-    """The results go to a new array at every inference, or to one and the same tensor once the user set or got it.
+    """The results go to a new array at every inference, or to one and the same tensor once the user set or got it. New
+    arrays may lie in memory of earlier ones of which the caller kept nothing.
 
     An array whose owner wants it overwritten (`share`) takes the next results of the same shape, and is the memory of
     the tensor that the user gets. Results of another shape go elsewhere: the memory of what was handed out is never
@@ -40,6 +42,7 @@ class OutputSlot:
         self._offered: OfferedMemory | None = None
         self._begin = 0
         self._remote: RemoteTensor | None = None
+        self._results = ResultMemory()
         self._dtype = declared.port.element_type.to_dtype()
         self._tensor: ov.Tensor | None = None
         self._units: np.ndarray | None = None
@@ -179,8 +182,10 @@ class OutputSlot:
             return self._tensor.data
         kind = self.declared.element_type
         if self._units is None or not self._is_shared or shape != self._shape:
+            self._units = self._written = None
+            nbytes = kind.byte_size(math.prod(shape))
             try:
-                self._units = np.empty((kind.byte_size(math.prod(shape)),) if kind.is_packed else shape, self._dtype)
+                self._units = self._results.array((nbytes,) if kind.is_packed else shape, self._dtype, nbytes)
             except (MemoryError, OverflowError, ValueError) as error:
                 raise ClinferError(f"the host has no room for {self.declared.label}",
                                    values={"shape": show(shape), "because": error}) from None
