@@ -38,6 +38,9 @@ from clinfer.runtime.event_log import EventLog
 from clinfer.runtime.stream import Stream
 from clinfer.topology import State
 
+_SMALL_SHARE = 256
+"""A device's memory over what is little of it, of which a stream of inferences may take more than it needs."""
+
 
 class CompiledModel(OneOfAKind, metaclass=Handle):
     """A model made ready for one device. Made by `Core.compile_model`; safe for use by several threads,
@@ -281,8 +284,8 @@ def _make_network(parts: ModelParts, queue_stream: Callable[[], Stream] | None) 
 
 
 def _preallocation(engine: Engine, config: CompileConfig) -> Preallocation:
-    """How much memory is taken ahead of need: for likely sizes where memory that nobody wrote to costs nothing."""
-    ahead = config.preallocation
-    if engine.device.type != "CPU" or not knobs.traces_enabled():
-        ahead = replace(ahead, room=0)
-    return ahead
+    """How much memory is taken ahead of need. Where memory that nobody wrote to costs nothing, there is room for likely
+    sizes whatever memory there is."""
+    ahead, small = config.preallocation, engine.capabilities.global_mem_size // _SMALL_SHARE
+    room = ahead.room if engine.device.type == "CPU" else min(ahead.room, small)
+    return replace(ahead, room=room if knobs.traces_enabled() else 0, kept=min(ahead.room, small))

@@ -112,6 +112,13 @@ def test_room_for_likely_sizes_is_left_when_a_shape_comes_again(own_engine: Engi
     assert pool.fit([(0, 100_000), (1, 100_000)], (), tightens=True) and pool.nbytes == held, "grows where it is"
 
 
+@pytest.mark.parametrize(("kept", "moves"), [(0, 20), (1 << 20, 2)])
+def test_a_small_pool_keeps_all_sizes_that_were_once_needed(own_engine: Engine, kept: int, moves: int) -> None:
+    pool = MemoryPool(_chain(own_engine, 2), Preallocation(iterations=0, ratio=1.0, kept=kept))
+    needs = [(0, 100_000), (1, 1000)], [(0, 1000), (1, 100_000)]
+    assert sum(pool.fit(needs[number % 2], ()) != {} for number in range(20)) == moves
+
+
 def test_held_slots_keep_their_contents(own_engine: Engine, rng: np.random.Generator) -> None:
     pool, stream = MemoryPool(_chain(own_engine, 3), EXACT), own_engine.create_stream()
     pool.fit([(0, 1000), (1, 1000)], ())

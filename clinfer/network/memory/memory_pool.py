@@ -21,7 +21,8 @@ from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
 
 _SPARE = 1.2
-"""Slots keep sizes that they once needed as long as the pool has at most that many times what one execution needs."""
+"""Slots keep sizes that they once needed as long as the pool has at most that many times what one execution needs, or
+is small."""
 
 SETTLED_AFTER = 8
 """Executions in a row of known shapes, after which these count more than room for others."""
@@ -123,7 +124,8 @@ class MemoryPool:
         """Be as after an execution that needed that, while there are no slots; which there are now."""
         exact, *_ = self._sizes(needs, ())
         self._most_needed = self._taken(exact)
-        self.is_loose = True
+        # What shares whole allocations begins where these do, however large they are.
+        self.is_loose = self._memory_planner.may_overlap
         return self._grow(exact, exact, exact, {})
 
     def bound(self, needs: Needs) -> int:
@@ -200,7 +202,7 @@ class MemoryPool:
 
     def _may_have(self, nbytes: int) -> bool:
         """Whether the pool may have so many bytes, so that slots keep sizes that they once needed."""
-        return nbytes <= _SPARE * self._most_needed
+        return nbytes <= max(_SPARE * self._most_needed, self._preallocation.kept)
 
     def _taken(self, sizes: _Sizes) -> int:
         """Bytes that an execution takes which needs exactly that: where slots share whole chunks, more than those that

@@ -20,13 +20,14 @@ class Preallocation:
     Growth by the same number of bytes twice in a row makes room for a quarter of the size more, and for at least
     `iterations` more steps where they have at most `largest_step` bytes. Any other growth makes `ratio` times the size.
     `iterations` 0 and `ratio` 1 switch it off. What is made ready before the first execution has room for likely sizes,
-    of at most `room` bytes.
+    of at most `room` bytes. A pool of at most `kept` bytes keeps all sizes that were once needed.
     """
 
     iterations: int = 10
     ratio: float = 1.1
     largest_step: int = 16 * 1024
     room: int = 0
+    kept: int = 0
 
     def expected(self, sizes: Sequence[int]) -> int:
         """`expected_of_each` for the last of these sizes, which followed one another."""
