@@ -1,7 +1,8 @@
 """A Llama with state on a GPU at f16, token by token: wall time of a token and of its prompt.
 
 A call is token numbers from the host, `start_async()` and `queue.finish()`, the scores left on the GPU. Tokens are
-timed behind `--context` others, to which the states are shortened again.
+timed behind `--context` others, to which the states are shortened again, and as answers to prompts, a new one each
+time, of which the first token waits for what the prompt has changed.
 
     python -m bench.gpu_decoder [--device GPU] [--weights i4 --group 64] [--layers 16] [--profile]
 """
@@ -21,7 +22,7 @@ from bench.gpu import by_kernel
 from bench.models import llama
 from bench.models.compressed import LEVELS, compress_weights
 
-_WARM_S, _TIMED, _PROMPTS = 25.0, 100, 5
+_WARM_S, _TIMED, _PROMPTS, _ANSWERS = 25.0, 100, 5, 5
 _F16 = {"INFERENCE_PRECISION_HINT": "f16"}
 Feed = Callable[[np.ndarray], object]
 
@@ -67,7 +68,8 @@ def profile(model: Any, device: str, context: int) -> dict[str, tuple[float, int
 
 def _timed(feed: Feed, reset: Callable[[], None], shorten: Callable[[], None], size: llama.Size,
            context: int) -> dict[str, float]:
-    """Milliseconds of a token behind the context and of the context as a prompt: medians; tokens also at most."""
+    """Milliseconds of a token behind the context and of the context as a prompt: medians; tokens also at most. Of
+    answers the median of tokens behind the first one, the most that one of them takes, and the median of the first."""
     random = np.random.default_rng(0)
 
     def taken(length: int) -> float:
@@ -86,8 +88,16 @@ def _timed(feed: Feed, reset: Callable[[], None], shorten: Callable[[], None], s
             taken(1)
         shorten()
     tokens = [taken(1) for _ in range(_TIMED)]
+    answers = []
+    for _ in range(_ANSWERS):
+        reset()
+        taken(int(random.integers(context // 2, context)))
+        answers.append([taken(1) for _ in range(_TIMED)])
+    others = [ms for _, *behind in answers for ms in behind]
     return {"token_ms": statistics.median(tokens), "p90_ms": statistics.quantiles(tokens, n=10)[-1],
-            "most_ms": max(tokens), "prompt_ms": statistics.median(prompts[1:]), "first_ms": prompts[0]}
+            "most_ms": max(tokens), "prompt_ms": statistics.median(prompts[1:]), "first_ms": prompts[0],
+            "answer_ms": statistics.median(others), "answer_most_ms": max(others),
+            "answer_first_ms": statistics.median(answer[0] for answer in answers)}
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from clinfer.network.plans.packed_steps import PackedSteps, packed
 from clinfer.network.plans.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
+from clinfer.runtime.argument_changes import LeftBuffers
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import KernelTable, Launches, WorkSize
 
@@ -19,21 +20,25 @@ class WaitingLaunches:
 
 
 ReadyStep = Upload | RunBody | Fetch | CallHost | Launches | WaitingLaunches
+_Kernels = tuple[tuple[int, ...], bytes]
+"""How many launches are before each other step, and the numbers of all kernels in a row."""
+_MOST_FORMS = 8
 
 
 class Replay:
     """The steps of one plan at a time, launches of `kernels` in unbroken runs.
 
-    From one plan to the next only the launches that differ are touched, where both have as many between the same other
-    steps.
+    Plans that launch the same kernels between the same other steps have one form, of which only the launches that
+    differ are touched; sizes choose among few.
     """
 
     def __init__(self, kernels: KernelTable) -> None:
         self.steps: list[ReadyStep] = []
         self._kernels = kernels
         self._plan: Plan | None = None
-        self._parts: list[int] = []
-        """How many launches are before each other step, and in all."""
+        self._forms: dict[_Kernels, list[ReadyStep]] = {}
+        """The latest ones, the one in use last."""
+        self._left: LeftBuffers = []
 
     def has(self, plan: Plan) -> bool:
         """Whether it is the form of this plan."""
@@ -51,10 +56,7 @@ class Replay:
         self._plan = plan
 
     def _resolve(self, steps: PackedSteps) -> None:
-        parts = [*[position for position, _ in steps.others], len(steps.launches)]
-        if parts != self._parts:
-            self._parts, self.steps = [], [*_runs_between(steps)]
-            self._parts = parts
+        self.steps = self._form(steps)
         first, others = 0, iter(steps.others)
         for number, step in enumerate(self.steps):
             if isinstance(step, Launches):
@@ -63,8 +65,18 @@ class Replay:
             else:
                 self.steps[number] = next(others)[1]
 
+    def _form(self, steps: PackedSteps) -> list[ReadyStep]:
+        key = tuple([position for position, _ in steps.others]), steps.launches.all_kernels()
+        form = self._forms.pop(key, None)
+        if form is None:
+            if len(self._forms) == _MOST_FORMS:
+                del self._forms[next(iter(self._forms))]
+            form = [*_runs_between(steps, self._left)]
+        self._forms[key] = form
+        return form
+
     def _resolve_waiting(self, plan: Plan) -> None:
-        self._parts, self.steps = [], []
+        self.steps = []
         first, is_run = 0, False
         for number, (step, waits) in enumerate(zip(plan.steps, plan.waits, strict=True)):
             if not isinstance(step, Launch):
@@ -87,12 +99,12 @@ class Replay:
         return kernel, launch.work
 
 
-def _runs_between(steps: PackedSteps) -> Iterable[ReadyStep]:
+def _runs_between(steps: PackedSteps, left: LeftBuffers) -> Iterable[ReadyStep]:
     """The other steps, and between them launches that are to be told."""
     first = 0
     for position, step in (*steps.others, (len(steps.launches), None)):
         if position > first:
-            yield Launches(position - first)
+            yield Launches(position - first, left)
             first = position
         if step is not None:
             assert not isinstance(step, Launch)

@@ -6,22 +6,27 @@ from collections.abc import Sequence
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
+from clinfer.runtime.argument_changes import ArgumentChanges
 from clinfer.runtime.memory import Memory, NativePointer
 from clinfer.runtime.program import Program
 from clinfer.runtime.stage_image import StageImage
 from clinfer.runtime.status import driver_error
 
 
+class _Place(ctypes.Structure):
+    _fields_ = [("image", ctypes.c_void_p), ("place", ctypes.c_size_t)]
+
+
 class _Header(ctypes.Structure):
     _fields_ = [("kernel", ctypes.c_void_p), *((name, ctypes.c_size_t) for name in ("index", "nbytes", "room")),
-                ("image", ctypes.c_void_p), ("place", ctypes.c_size_t)]
+                ("places", ctypes.c_void_p), ("place_count", ctypes.c_size_t)]
 
 
 class ArgumentBlock:
-    """What a kernel has as a by-value argument, in memory that `launch_loop.c` reads and writes, and in the table of
+    """What a kernel has as a by-value argument, in memory that `launch_loop.c` reads and writes, and in the tables of
     stages in which it stands."""
 
-    __slots__ = ("_header", "_image", "_memory", "address", "index")
+    __slots__ = ("_header", "_images", "_memory", "_places", "address", "index")
 
     def __init__(self, handle: driver.KernelHandle, index: int, room: int) -> None:
         self._memory = ctypes.create_string_buffer(ctypes.sizeof(_Header) + room)
@@ -29,7 +34,9 @@ class ArgumentBlock:
         self._header.kernel, self._header.index, self._header.room = ctypes.addressof(handle), index, room
         self.address = ctypes.addressof(self._memory)
         self.index = index
-        self._image: StageImage | None = None
+        self._images: list[StageImage] = []
+        self._places = [(_Place * 1)()]
+        """The last one counts; `launch_loop.c` may still read the one before."""
 
     def get(self) -> bytes | None:
         """The bytes; None: nothing is known of them."""
@@ -47,15 +54,35 @@ class ArgumentBlock:
         if len(raw) <= self._header.room:
             ctypes.memmove(self.address + ctypes.sizeof(_Header), raw, len(raw))
             self._header.nbytes = len(raw)
-        if self._image is not None:
-            self._image.put(self._header.place, raw)
+        for image, place in zip(self._images, self._places[-1], strict=False):
+            image.put(place.place, raw)
 
     def stand_in(self, image: StageImage, place: int) -> None:
-        """Stand in a table of stages, from a place on, and in no other."""
-        self._image, self._header.image, self._header.place = image, image.address, place
+        """Stand in a table of stages, too, from a place on."""
+        number = self._number_of(image)
+        if number == len(self._places[-1]):
+            self._places.append((_Place * (2 * number))(*self._places[-1]))
+        self._places[-1][number] = _Place(image.address, place)
+        self._images[number:number + 1] = [image]
+        self._header.places = ctypes.addressof(self._places[-1])
+        self._header.place_count = len(self._images)
         present = self.get()
         if present is not None:
             image.put(place, present)
+
+    def leave(self, image: StageImage) -> None:
+        """Stand in a table no longer, if in it."""
+        number = self._number_of(image)
+        if number < len(self._images):
+            # What is the last one stands twice for a moment, which does no harm.
+            self._places[-1][number] = self._places[-1][len(self._images) - 1]
+            self._images[number] = self._images[-1]
+            self._header.place_count = len(self._images) - 1
+            del self._images[-1]
+
+    def _number_of(self, image: StageImage) -> int:
+        """The number of a table among those in which it stands; of another one that of the next."""
+        return next((number for number, own in enumerate(self._images) if own is image), len(self._images))
 
 
 class Kernel:
@@ -66,8 +93,8 @@ class Kernel:
     is known not to write to.
     """
 
-    __slots__ = ("__weakref__", "_block", "_changes", "_number", "_pointers", "_values", "entry", "handle", "held",
-                 "is_plain", "only_read", "program")
+    __slots__ = ("__weakref__", "_block", "_pointers", "_values", "_watched", "entry", "handle", "held", "is_plain",
+                 "only_read", "program")
 
     def __init__(self, program: Program, entry: str, only_read: frozenset[int] = frozenset()) -> None:
         self.program = program
@@ -77,8 +104,7 @@ class Kernel:
         self.held: dict[int, Memory] = {}
         self.is_plain = True
         self._pointers: set[int] = set()
-        self._changes: dict[tuple[int, int], bytes | Memory | None] | None = None
-        self._number = 0
+        self._watched: list[tuple[ArgumentChanges, int]] = []
         self._block: ArgumentBlock | None = None
         self._create()
 
@@ -98,9 +124,7 @@ class Kernel:
             status = driver.set_kernel_arg(self.handle, index, driver.size_of(len(raw)), raw)
             if status:
                 raise self._refused(status, index, len(raw))
-            changes = self._changes
-            if changes is not None:
-                changes[self._number, index] = raw
+            self._note(index, raw)
         values[index] = raw
 
     def keep_block(self, index: int, room: int) -> int:
@@ -146,8 +170,7 @@ class Kernel:
             status = native.set_argument(self.handle, index)
             if status:
                 raise self._refused(status, index, memory.nbytes)
-            if self._changes is not None:
-                self._changes[self._number, index] = memory
+            self._note(index, memory)
         self.held[index] = memory
 
     def _renew(self) -> None:
@@ -157,7 +180,7 @@ class Kernel:
         self._create()
         previous.value, self.handle.value, self.handle = self.handle.value, previous.value, previous
         self._pointers.clear()
-        self.is_plain = self._changes is None
+        self.is_plain = not self._watched
         memories, values = self.held.copy(), self._values
         self.held.clear()
         self._values = {}
@@ -173,20 +196,31 @@ class Kernel:
     def forget_buffer(self, index: int) -> None:
         """Let go of the memory set as an argument; another must be set before the next launch."""
         self.held.pop(index, None)
-        if self._changes is not None:
-            self._changes[self._number, index] = None
+        self._note(index, None)
 
     def forget_buffers(self) -> None:
         """Let go of the memories set as arguments; those that are not kept by others must be set anew before the
         next launch."""
-        if self._changes is not None:
-            self._changes.update(dict.fromkeys([(self._number, index) for index in self.held]))
+        for index in self.held:
+            self._note(index, None)
         self.held.clear()
 
-    def note_changes(self, changes: dict[tuple[int, int], bytes | Memory | None], number: int) -> None:
-        """Note in `changes` what arguments are from now on, by (number, index), as soon as they are others, but for the
-        one that is kept; None for one that is let go of."""
-        self._changes, self._number, self.is_plain = changes, number, False
+    def note_changes(self, changes: ArgumentChanges, number: int) -> None:
+        """Note in `changes`, too, what arguments are from now on, by (number, index), as soon as they are others, but
+        for the one that is kept; None for one that is let go of."""
+        self.is_plain = False
+        self._watched.append((changes, number))
+
+    def leave(self, changes: ArgumentChanges, image: StageImage) -> None:
+        """Note no changes there any longer, and have no argument in that table of stages."""
+        self._watched = [watched for watched in self._watched if watched[0] is not changes]
+        self.is_plain = not self._watched and not self._pointers
+        if self._block is not None:
+            self._block.leave(image)
+
+    def _note(self, index: int, value: bytes | Memory | None) -> None:
+        for changes, number in self._watched:
+            changes.note((number, index), value)
 
     def argument(self, index: int) -> bytes | Memory | None:
         """What an argument is at present; None: it was never set, or let go of."""

@@ -36,13 +36,19 @@ typedef struct {
     size_t most, count;
 } stage_image;
 
-/* What a kernel has as its argument block: `nbytes` of `room`, none if it is not known; and from which `place` on it
-   stands in a table of stages, if in any. */
+/* Where in a table of stages something begins. */
+typedef struct {
+    stage_image *image;
+    size_t place;
+} stage_place;
+
+/* What a kernel has as its argument block: `nbytes` of `room`, none if it is not known; and where it stands in tables of
+   stages. */
 typedef struct {
     void *const *kernel;
     size_t index, nbytes, room;
-    stage_image *image;
-    size_t place;
+    const stage_place *places;
+    size_t place_count;
     unsigned char block[];
 } argument_block;
 
@@ -130,8 +136,8 @@ EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernel
             }
             memcpy(own->block, block, nbytes);
             own->nbytes = nbytes;
-            if (own->image)
-                put(own->image, own->place, block, nbytes);
+            for (size_t n = 0; n < own->place_count; ++n)
+                put(own->places[n].image, own->places[n].place, block, nbytes);
         }
         resized[i] = memcmp(&launches[i].work, &next->work, sizeof(work_size)) != 0;
         to->resized += resized[i];

@@ -14,8 +14,11 @@ from itertools import compress
 from operator import mod
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
+from clinfer.runtime.argument_changes import LeftBuffers
 from clinfer.runtime.extensions import function_of
 from clinfer.runtime.kernel import Kernel
 
@@ -109,15 +112,17 @@ class KernelTable(list[Kernel]):
 class Launches(Sequence[tuple[Kernel, WorkSize]]):
     """Kernels and work sizes, in order, as `launch_loop.c` has them."""
 
-    __slots__ = ("_kernels", "again", "packed", "request", "staged")
+    __slots__ = ("_kernels", "again", "left", "packed", "request", "staged")
 
-    def __init__(self, count: int = 0) -> None:
+    def __init__(self, count: int = 0, left: LeftBuffers | None = None) -> None:
         """Of so many launches, which are to be told by `become`."""
         self.again = 0
         """How often the same kernels were launched one by one."""
         self.request: Request | None = None
         self.staged: StagedLaunches | None = None
         """The same as stages of a megakernel (`megakernels.py`)."""
+        self.left = [] if left is None else left
+        """Those of stages; launches that run in turn may share it."""
         self.packed = ctypes.create_string_buffer(_PACKED_BYTES * count)
         """Of each launch where its kernel's handle stands, and its work size."""
         self._kernels: list[Kernel] = [None] * count  # type: ignore[list-item]
@@ -196,6 +201,11 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
         return function(set_argument, kernels.blocks, planned.address_of(first), planned.blocks, self.packed,
                         len(resized), progress.buffer_info()[0], resized.buffer_info()[0])
 
+    def sizes(self) -> np.ndarray:
+        """Of each launch the number of dimensions, three global and three local sizes, as `WorkSize` has them."""
+        words = np.frombuffer(memoryview(self.packed), np.uintp).reshape(-1, _PACKED_BYTES // _WORD)
+        return words[:, 1:].astype(np.int64)
+
     def _forget_again(self) -> None:
         self.again, self.request, self.staged = 0, None, None
 
@@ -225,6 +235,10 @@ class PlannedLaunches:
     def kernels(self, first: int, count: int) -> list[int]:
         """The numbers of the kernels of some launches."""
         return self.launches[first * PLANNED_WORDS:(first + count) * PLANNED_WORDS:PLANNED_WORDS].tolist()
+
+    def all_kernels(self) -> bytes:
+        """The numbers of the kernels of all launches, in a row."""
+        return self.launches[::PLANNED_WORDS].tobytes()
 
 
 _PACKED = struct.Struct(f"P{_SIZES.size}s")

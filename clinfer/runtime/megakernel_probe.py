@@ -10,7 +10,7 @@ from clinfer.runtime import driver
 from clinfer.runtime.probe_bench import Bench
 from clinfer.runtime.program import BuildJob, compile_job
 from clinfer.runtime.ptx_kernel import find_kernel
-from clinfer.runtime.ptx_megakernel import ENTRY, Body, Megakernel, megakernel, stage_header, turn_header
+from clinfer.runtime.ptx_megakernel import ENTRY, Body, Megakernel, megakernel, turn_words, work_words
 
 _PAIRS = 40
 _GATHERING, _TURNING, _OPEN = (64, 2, 1), 128, 32
@@ -58,11 +58,12 @@ def _address(bench: Bench, queue: cl.CommandQueue, buffer: cl.Buffer) -> int:
 
 def _table(built: Megakernel, count: int, units: int, addresses: list[int]) -> bytes:
     """There and back, again and again, each time beginning with another group."""
-    groups = (-(-count // _TURNING), 1, 1)
-    headers = stage_header(0, groups, groups[0] * _GATHERING[0]), stage_header(1, groups, count)
+    groups = -(-count // _TURNING)
+    works = work_words(np.arange(2), np.array([(groups, 1, 1)] * 2), np.array([groups * _GATHERING[0], count]))
+    turns = np.array([turn_words(number > 0, 0, number % units) for number in range(2 * _PAIRS)], np.uint32)
     arguments = [struct.pack("<QQi", *pair, count) for pair in (addresses, addresses[::-1])]
-    turns = (turn_header(number > 0, 0, number % units) for number in range(2 * _PAIRS))
-    return b"".join(built.stage(headers[number % 2] + turn, arguments[number % 2]) for number, turn in enumerate(turns))
+    return b"".join(built.stage(np.concatenate([works[number % 2], turn]).tobytes(), arguments[number % 2])
+                    for number, turn in enumerate(turns))
 
 
 def _expected(values: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ import pyopencl as cl
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
+from clinfer.runtime.body_key import Launch, key_of
 from clinfer.runtime.builder import build_in_processes
 from clinfer.runtime.device_addresses import DeviceAddresses
 from clinfer.runtime.driver import StatusError
@@ -31,7 +32,7 @@ from clinfer.runtime.program import BuildJob, Program, unseal
 from clinfer.runtime.ptx_kernel import NotJoinable, PtxKernel, find_kernel
 from clinfer.runtime.ptx_megakernel import Body, megakernel
 from clinfer.runtime.stage_table import exchange_job
-from clinfer.runtime.staged_launches import Joined, Launch, StagedLaunches, key_of
+from clinfer.runtime.staged_launches import Joined, StagedLaunches
 
 if TYPE_CHECKING:
     from clinfer.runtime.engine import Engine

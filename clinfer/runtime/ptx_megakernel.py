@@ -20,6 +20,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from clinfer.runtime.ptx_kernel import VARIABLE, NotJoinable, PtxKernel, rounded, variables
 
 ENTRY = "megakernel"
@@ -27,8 +29,7 @@ STAGE = struct.Struct("<8I")
 """Before the arguments of a stage: the number of its body, its groups in the first two dimensions, all of its groups,
 its work-items in the first dimension, when groups meet (0: not, 1: before it, 1 + n: at its n-th point), the group that
 begins with its work, a zero."""
-_WORK, _TURN = struct.Struct("<5I"), struct.Struct("<3I")
-_MEETS_AT, _FIRST_AT = _WORK.size, _WORK.size + 4
+_MEETS_AT, _FIRST_AT = 20, 24
 _BEFORE = 1
 
 _REGISTERS, _MOST_REGISTERS = 65536, 255
@@ -80,17 +81,16 @@ class Megakernel:
         return (header + arguments).ljust(self.stage_bytes, b"\0")
 
 
-def stage_header(body: int, groups: tuple[int, int, int], wide: int) -> bytes:
-    """The first part of what stands before the arguments of a stage: work-groups of a body in each dimension, its
-    work-items in the first."""
-    x, y, z = groups
-    return _WORK.pack(body, x, y, x * y * z, wide)
+def work_words(bodies: np.ndarray, groups: np.ndarray, wide: np.ndarray) -> np.ndarray:
+    """The first part of what stands before the arguments of stages, a row of words for each: of the numbers of bodies,
+    their work-groups in three dimensions (a row each), and their work-items in the first dimension."""
+    return np.column_stack([bodies, groups[:, :2], groups.prod(axis=1), wide]).astype(np.uint32)
 
 
-def turn_header(meets: bool, point: int, first_group: int) -> bytes:
-    """The second part: whether the groups of the megakernel meet for the stage, at which of the points where its kernel
-    may await others (0: before it begins), and which of them has its first work-group."""
-    return _TURN.pack(meets and _BEFORE + point, first_group, 0)
+def turn_words(meets: bool, point: int, first_group: int) -> tuple[int, int, int]:
+    """The second part of one stage: whether the groups of the megakernel meet for it, at which of the points where its
+    kernel may await others (0: before it begins), and which of them has its first work-group."""
+    return meets and _BEFORE + point, first_group, 0
 
 
 def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:

@@ -52,6 +52,21 @@ class StageImage:
         # What is listed and did not change does no harm where this ends between.
         self._bytes[place:place + len(raw)] = raw
 
+    def put_rows(self, places: np.ndarray, rows: np.ndarray) -> None:
+        """Write rows of words, each from a place on."""
+        words = (places[:, None] // WORD + np.arange(rows.shape[1])).ravel()
+        differs = self.words[words] != rows.ravel()
+        words = words[differs]
+        new, header = words[self._is_listed[words] == 0], self._header
+        room = max(self.most - header.count, 0)
+        if header.count <= self.most and len(new):
+            listed = new[:room]
+            self._places[header.count:header.count + len(listed)] = listed
+            self._is_listed[listed] = 1
+            header.count = min(header.count + len(new), self.most + 1)
+        # What is listed and did not change does no harm where this ends between.
+        self.words[words] = rows.ravel()[differs]
+
     def clear(self) -> None:
         """Let all bytes be zeros."""
         self.words[:], self._header.count = 0, self.most + 1

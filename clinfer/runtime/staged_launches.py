@@ -8,17 +8,22 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pyopencl as cl
 
 from clinfer.runtime import driver
+from clinfer.runtime.argument_changes import Argument, ArgumentChanges
+from clinfer.runtime.body_key import BodyKey, Launch, key_of
 from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.launches import Launches, WorkSize
 from clinfer.runtime.memory import Memory, NativeBuffer
 from clinfer.runtime.program import Program
 from clinfer.runtime.ptx_kernel import PtxKernel
-from clinfer.runtime.ptx_megakernel import ENTRY, STAGE, Megakernel, stage_header, turn_header
+from clinfer.runtime.ptx_megakernel import ENTRY, STAGE, Megakernel, turn_words
+from clinfer.runtime.stage_headers import StageHeaders
+from clinfer.runtime.stage_image import StageImage
 from clinfer.runtime.stage_order import Region, Regions, StagePlace, Use, independent, levels_of, places_of
 from clinfer.runtime.stage_table import StageTable
 from clinfer.runtime.waiting import answering
@@ -26,40 +31,9 @@ from clinfer.runtime.waiting import answering
 if TYPE_CHECKING:
     from clinfer.runtime.stream import Stream
 
-Launch = tuple[Kernel, WorkSize]
-Argument = tuple[int, int]
-"""The position of a launch, and the index of one of its arguments."""
-_OPEN_ITEMS, _WARP = 128, 32
 _TABLE, _COUNTER, _FIRST, _STAGES, _MET = range(5)
 _WRAP = 1 << 32
 _ADDRESS = struct.Struct("<Q")
-
-
-class BodyKey(NamedTuple):
-    """What tells one body of a megakernel from another."""
-
-    program: Program
-    entry: str
-    local: tuple[int, int, int]
-
-    def groups(self, work: WorkSize) -> tuple[int, int, int]:
-        """The work-groups of a launch in each dimension."""
-        x, y, z = (-(-size // items) for size, items in zip(_of_three(work.global_size), self.local, strict=True))
-        return x, y, z
-
-
-def key_of(launch: Launch) -> BodyKey:
-    """The body of a launch; one that leaves the local size open gets one of whole warps."""
-    kernel, work = launch
-    if work.local_size is not None:
-        return BodyKey(kernel.program, kernel.entry, _of_three(work.local_size))
-    wide = -(-max(work.global_size[0], 1) // _WARP) * _WARP
-    return BodyKey(kernel.program, kernel.entry, (min(_OPEN_ITEMS, wide), 1, 1))
-
-
-def _of_three(size: tuple[int, ...]) -> tuple[int, int, int]:
-    x, y, z = (*size, 1, 1)[:3]
-    return x, y, z
 
 
 @dataclass(frozen=True)
@@ -86,46 +60,48 @@ class _Segment:
 @dataclass(frozen=True)
 class _Order:
     """Of the launches that are stages, by position: where they are; where each of their `arguments` begins in the
-    table; and how often groups meet between the stages of a segment."""
+    table; and how often groups meet between the stages of a segment. One behind the other: their `places` in the table,
+    and the second parts of their headers."""
 
     stages: Mapping[int, StagePlace]
     arguments: Mapping[int, Sequence[int]]
     meetings: Mapping[_Segment, int]
+    places: np.ndarray
+    turns: np.ndarray
 
 
 class StagedLaunches:
     """Launches, of which those that a megakernel has bodies for are its stages. The launches may change in size and in
-    arguments: `changed` holds the arguments that did and what they are now (None: let go of), `resized` the positions
-    of launches that did. Until a table is written that has them, they stay there. Argument blocks are written to the
-    table by the kernels that have them."""
+    arguments: `changed` holds the arguments that did, `resized` the positions of launches that did since they were
+    launched. Argument blocks are written to the table by the kernels that have them."""
 
-    def __init__(self, stream: Stream, launches: Sequence[Launch], joined: Joined, units: int) -> None:
+    def __init__(self, stream: Stream, launches: Launches, joined: Joined, units: int) -> None:
         engine, megakernel = stream.engine, joined.megakernel
         self._joined, self._units = joined, units
+        self._positions = sorted(joined.stages)
         self._work = WorkSize((units * megakernel.items,), (megakernel.items,))
         self._table = StageTable(engine, joined.exchange, megakernel.stage_bytes * len(launches))
         self._counter = engine.allocate_bytes(4, "a counter of groups", zero=True)
         self._met, self._is_whole = 0, True
-        self._segments = tuple(self._segments_of(stream, len(launches)))
+        self._segments = tuple(self._segments_of(stream, [n in joined.stages for n in range(len(launches))]))
         kernels = _kernels(launches, joined)
         self._parameters = {position: kernel.parameters for position, kernel in kernels.items()}
         self._read_early = {position: kernel.read_early for position, kernel in kernels.items()}
+        self._headers = StageHeaders(joined.numbers, self._positions)
         self._regions = Regions[Argument]({})
-        self.changed: dict[Argument, bytes | Memory | None] = {}
+        self.changed = ArgumentChanges(launches.left)
         self.resized = set[int]()
+        self._is_behind = False
         self._place(launches, {position: StagePlace(position, True, 0, 0) for position in joined.stages})
-        self._was_changed = True
         # OpenCL keeps a kernel's arguments until it is done, but does not see those in the table.
-        self._held: dict[Argument, cl.Buffer] = {}
-        self._left: list[cl.Buffer] = []
-        weakref.finalize(self, _let_go, stream.cl_queue, self._held, self._left)
-        for position, (kernel, _) in enumerate(launches):
-            if position in joined.stages:
-                kernel.note_changes(self.changed, position)
+        weakref.finalize(self, _let_go, stream.cl_queue, self.changed, self._table.image,
+                         [launches[position][0] for position in self._positions])
+        for position in self._positions:
+            launches[position][0].note_changes(self.changed, position)
 
-    def _segments_of(self, stream: Stream, launches: int) -> Iterator[_Segment]:
+    def _segments_of(self, stream: Stream, are_stages: Sequence[bool]) -> Iterator[_Segment]:
         first = 0
-        for is_stage, run in groupby(position in self._joined.stages for position in range(launches)):
+        for is_stage, run in groupby(are_stages):
             count = len(list(run))
             yield _Segment(first, count, self._segment_kernel(stream, first, count) if is_stage else None)
             first += count
@@ -138,7 +114,7 @@ class StagedLaunches:
         kernel.set_bytes(_STAGES, struct.pack("<I", count))
         return kernel
 
-    def enqueue(self, stream: Stream, launches: Sequence[Launch]) -> bool:
+    def enqueue(self, stream: Stream, launches: Launches) -> bool:
         """Launch all on the queue on which they always are; False, and nothing is launched: it is better done one by
         one this time."""
         if not self._is_whole:
@@ -154,9 +130,10 @@ class StagedLaunches:
                     stream.enqueue(kernel, work)
         # The device works while the next launch is made ready.
         self._expect(self._met_then)
-        if self._left:
-            stream.keep_a_while(self._left.copy())
-            self._left.clear()
+        left = self.changed.left
+        if left:
+            stream.keep_a_while(left.copy())
+            left.clear()
         self._is_whole = True
         return True
 
@@ -165,7 +142,7 @@ class StagedLaunches:
         stream.fill(self._counter)
         self._met = 0
         self._place(launches, self._order.stages)
-        self._was_changed = self._is_whole = True
+        self._is_whole = True
 
     def _expect(self, met: int) -> None:
         """The groups will have met that often when they are launched the next time."""
@@ -176,23 +153,21 @@ class StagedLaunches:
                 met = (met + self._units * self._order.meetings[segment]) % _WRAP
         self._met_then = met
 
-    def prepare(self, stream: Stream, launches: Sequence[Launch]) -> None:
+    def prepare(self, stream: Stream, launches: Launches) -> None:
         """Bring the table up to date ahead of the next launch, behind those that were given, if it is worth one."""
-        if self._is_stale and 2 * len(self._changed_stages()) <= len(launches):
+        if self._is_stale and 2 * len(self.resized) <= len(launches):
             self._write(stream, launches)
 
     @property
     def _is_stale(self) -> bool:
-        return bool(self.changed or self.resized or self._table.image.count)
+        return bool(self.changed or self.resized or self._is_behind or self._table.image.count)
 
-    def _changed_stages(self) -> set[int]:
-        return {position for position, _ in self.changed} | self.resized & self._joined.stages
-
-    def _write(self, stream: Stream, launches: Sequence[Launch]) -> bool:
-        """Bring the table up to date; False where more has changed than one launch is worth, or a body is missing."""
-        stages = self._changed_stages()
-        if 2 * len(stages) > len(launches) and not self._was_changed:
-            self._was_changed = True
+    def _write(self, stream: Stream, launches: Launches) -> bool:
+        """Bring the table up to date; False where so much has changed since the last launch that another one of the
+        same sizes may not follow, or a body is missing."""
+        self._is_behind |= bool(self.resized)
+        if 2 * len(self.resized) > len(launches):
+            self.resized.clear()
             return False
         moved = self._write_arguments(stream, launches)
         regions = self._regions.moved(moved) if moved else self._regions
@@ -200,32 +175,21 @@ class StagedLaunches:
             regions = Regions({**self._regions.by_argument, **moved})
             if self._arrange(launches, regions.by_argument):
                 self._write_arguments(stream, launches)
-        if not self._write_headers(launches):
+        if self._is_behind and not self._write_headers(launches):
             return False
         self._table.update(stream)
         self._regions = regions
         self.changed.clear()
         self.resized.clear()
-        self._was_changed = False
+        self._is_behind = False
         return True
 
-    def _write_headers(self, launches: Sequence[Launch]) -> bool:
-        """Put what has changed of the sizes of stages into the image; False: a body is missing."""
-        joined, headers = self._joined, dict[tuple[Program, str, WorkSize], bytes]()
-        size = joined.megakernel.stage_bytes
-        for position in self.resized & joined.stages:
-            kernel, work = launches[position]
-            same = kernel.program, kernel.entry, work
-            header = headers.get(same)
-            if header is None:
-                key = key_of((kernel, work))
-                number = joined.numbers.get(key)
-                if number is None:
-                    return False
-                header = headers[same] = stage_header(number, key.groups(work), work.global_size[0])
-            slot, meets, point, first_group = self._order.stages[position]
-            self._table.image.put(slot * size, header + turn_header(meets, point, first_group))
-        return True
+    def _write_headers(self, launches: Launches) -> bool:
+        """Put the sizes of stages into the image; False: a body is missing."""
+        words = self._headers.words(launches)
+        if words is not None:
+            self._table.image.put_rows(self._order.places, np.hstack([words, self._order.turns]))
+        return words is not None
 
     def _write_arguments(self, stream: Stream, launches: Sequence[Launch]) -> dict[Argument, Region]:
         """Put the arguments that have changed into the image; the buffers among them, which are kept from now on, and
@@ -242,34 +206,29 @@ class StagedLaunches:
         if memories:
             # All are found before any is kept, since one of them may have been released.
             addresses = {argument: stream.addresses.of(memory) for argument, memory in memories.items()}
-            self._hold(stream, memories)
+            self._hold(memories)
             for (position, index), address in addresses.items():
                 image.put(places[position][index], _ADDRESS.pack(address))
                 regions[position, index] = address, address + memories[position, index].capacity
         return regions
 
-    def _hold(self, stream: Stream, memories: Mapping[Argument, Memory]) -> None:
+    def _hold(self, memories: Mapping[Argument, Memory]) -> None:
         """Keep the buffers in which arguments lie, and until the next launch is done those that they take the places
         of."""
-        held, others, left = self._held, dict[Argument, int | None](), list[cl.Buffer]()
+        held = self.changed.held
         for argument, memory in memories.items():
             native, before = memory.origin[0].native, held.get(argument)
             pointer = native.cl_buffer.int_ptr if isinstance(native, NativeBuffer) else None
-            if pointer != (None if before is None else before.int_ptr):
-                others[argument] = pointer
-                if before is not None:
-                    left.append(before)
-        self._left += left
-        for argument, pointer in others.items():
-            if pointer is None:
-                del held[argument]
-            else:
-                held[argument] = cl.Buffer.from_int_ptr(pointer, True)
+            if before is None or before.int_ptr != pointer:
+                kept = None if pointer is None else cl.Buffer.from_int_ptr(pointer, True)
+                self.changed.leave(argument)
+                if kept is not None:
+                    held[argument] = kept
 
     def _arrange(self, launches: Sequence[Launch], regions: Mapping[Argument, Region]) -> bool:
         """Let stages run in the order that follows from where their arguments lie; whether that is another one than
         before. Then all of the table is to be written."""
-        uses: dict[int, list[Use]] = {position: [] for position in self._joined.stages}
+        uses: dict[int, list[Use]] = {position: [] for position in self._positions}
         for (position, index), region in regions.items():
             uses[position].append(Use(*region, index not in launches[position][0].only_read))
         places: dict[int, StagePlace] = {}
@@ -296,7 +255,7 @@ class StagedLaunches:
         was_whole, self._is_whole = self._is_whole, False
         self._order, image = self._ordered(stages), self._table.image
         image.clear()
-        self.resized.update(stages)
+        self._is_behind = True
         for position, places in self._order.arguments.items():
             kernel = launches[position][0]
             shown = kernel.show_block(image, places)
@@ -317,7 +276,9 @@ class StagedLaunches:
             position: [place.slot * size + STAGE.size + parameter.offset for parameter in self._parameters[position]]
             for position, place in stages.items()}, {
             segment: sum(stages[segment.first + number].meets for number in range(segment.count))
-            for segment in self._segments if segment.kernel is not None})
+            for segment in self._segments if segment.kernel is not None},
+            np.array([stages[position].slot * size for position in self._positions]),
+            np.array([turn_words(*stages[position][1:]) for position in self._positions], np.uint32))
 
 
 def _kernels(launches: Sequence[Launch], joined: Joined) -> dict[int, PtxKernel]:
@@ -328,8 +289,10 @@ def _kernels(launches: Sequence[Launch], joined: Joined) -> dict[int, PtxKernel]
             for position in joined.stages}
 
 
-def _let_go(cl_queue: cl.CommandQueue, held: dict[Argument, cl.Buffer], left: list[cl.Buffer]) -> None:
-    """Release what a table holds, once nothing uses it any more."""
+def _let_go(cl_queue: cl.CommandQueue, changed: ArgumentChanges, image: StageImage, kernels: Sequence[Kernel]) -> None:
+    """Let kernels forget a table, and release what it holds once nothing uses it any more."""
+    for kernel in kernels:
+        kernel.leave(changed, image)
     answering(partial(driver.finish, cl_queue.int_ptr))
-    held.clear()
-    left.clear()
+    changed.held.clear()
+    changed.left.clear()

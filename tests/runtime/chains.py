@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from clinfer.runtime import megakernels
+from clinfer.runtime.body_key import Launch, key_of
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.launches import Launches, WorkSize
 from clinfer.runtime.memory import Memory
@@ -15,7 +16,7 @@ from clinfer.runtime.program import Program
 from clinfer.runtime.ptx_kernel import Parameter, PtxKernel
 from clinfer.runtime.ptx_megakernel import STAGE, Body, Megakernel
 from clinfer.runtime.stage_table import exchange_job
-from clinfer.runtime.staged_launches import Joined, Launch, key_of
+from clinfer.runtime.staged_launches import Joined
 from clinfer.runtime.stream import Stream
 
 SOURCE = """

@@ -6,10 +6,12 @@ import pytest
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import buffer_uses
+from clinfer.runtime.argument_changes import ArgumentChanges
 from clinfer.runtime.buffer_uses import BufferUses
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory
+from clinfer.runtime.stage_image import StageImage
 
 SOURCE = "kernel void add(global int* from, global int* to) { to[get_global_id(0)] += from[get_global_id(0)]; }"
 
@@ -67,10 +69,17 @@ def test_a_renewed_kernel_is_one_of_them(engine: Engine) -> None:
 
 def test_changes_are_noted(engine: Engine) -> None:
     adding = _Adding(engine)
-    changes: dict[tuple[int, int], bytes | Memory | None] = {}
+    changes, others = ArgumentChanges([]), ArgumentChanges([])
     adding.kernels[1].note_changes(changes, 7)
+    adding.kernels[1].note_changes(others, 2)
     adding.read.set(adding.memories[1])
-    assert changes == {(7, 0): adding.memories[1]}
+    assert changes == {(7, 0): adding.memories[1]} and others == {(2, 0): adding.memories[1]}
+    adding.kernels[1].leave(others, StageImage(32, 2))
+    adding.read.set(adding.memories[0])
+    assert changes == {(7, 0): adding.memories[0]} and others == {(2, 0): adding.memories[1]}
+    assert not adding.kernels[1].is_plain
+    adding.kernels[1].leave(changes, StageImage(32, 2))
+    assert adding.kernels[1].is_plain
 
 
 def test_those_of_some_kernels_are_forgotten(engine: Engine) -> None:

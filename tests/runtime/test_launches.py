@@ -16,6 +16,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.runtime import driver, launches
+from clinfer.runtime.argument_changes import ArgumentChanges
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import PLANNED, SIZE_CODE, KernelTable, Launches, LaunchLoop, PlannedLaunches, WorkSize
@@ -209,8 +210,7 @@ def test_launches_become_others(engine: Engine, monkeypatch: pytest.MonkeyPatch)
 def test_an_argument_that_stands_in_a_table(engine: Engine) -> None:
     planned, found, work = Planned(engine), Launches(3), WorkSize((8,))
     found.become(planned.launches((0, 1, work), (1, 2, work), (2, 3, work)), 0, planned.kernels)
-    changes: dict[tuple[int, int], bytes | Memory | None] = {}
-    image = StageImage(32, 2)
+    changes, image = ArgumentChanges([]), StageImage(32, 2)
     assert image.count > image.most
     for number, kernel in enumerate(planned.kernels[:2]):
         kernel.note_changes(changes, number)
@@ -231,6 +231,28 @@ def test_an_argument_that_stands_in_a_table(engine: Engine) -> None:
     image.sent()
     image.put(27, b"\1\1")
     assert image.places.tolist() == [6, 7] and image.words.tolist() == [0, 0, 0, 7, 0, 6, 1 << 24, 1]
+
+
+def test_an_argument_that_stands_in_several_tables(engine: Engine) -> None:
+    planned, found, work = Planned(engine), Launches(1), WorkSize((8,))
+    images = [StageImage(16, 2) for _ in range(5)]
+    kernel = planned.kernels[0]
+
+    def seen(second: int) -> list[int]:
+        """What stands in tables when the argument is another one, set by the loop; 0 where it does not."""
+        found.become(planned.launches((0, second, work)), 0, planned.kernels)
+        return [int(image.words[number % 3]) for number, image in enumerate(images)]
+
+    seen(1)
+    for number, image in enumerate(images):
+        kernel.show_block(image, (0, 4 * (number % 3)))
+    assert seen(2) == [2] * 5
+    kernel.show_block(images[1], (0, 0))
+    assert seen(3) == [3, 2, 3, 3, 3] and images[1].words[0] == 3
+    for image in (images[0], images[4], images[0]):
+        kernel.leave(ArgumentChanges([]), image)
+    kernel.set_block(b"\4\0\0\0")
+    assert seen(4) == [3, 2, 4, 4, 3] and images[1].words[0] == 4
 
 
 def test_an_argument_that_is_refused(engine: Engine) -> None:

@@ -13,7 +13,7 @@ from clinfer.runtime import megakernels
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.ptx_kernel import NotJoinable, find_kernel
-from clinfer.runtime.ptx_megakernel import STAGE, Body, megakernel, stage_header, turn_header
+from clinfer.runtime.ptx_megakernel import STAGE, Body, megakernel, turn_words, work_words
 from tests.runtime.chains import Chain, OneByOne, joinable_chain
 
 PTX = """.version 9.0
@@ -87,9 +87,10 @@ def test_a_body_asks_for_what_its_turn_has() -> None:
     assert "scale_" not in own and "ret;" not in own and own.count("bra $MK_DONE_0;") == 2
     assert own.count("{") == own.count("}")
     assert built.items == 256 and built.stage_bytes == STAGE.size + 48
-    assert stage_header(1, (3, 2, 5), 700) + turn_header(True, 0, 9) == STAGE.pack(1, 3, 2, 30, 700, 1, 9, 0)
-    assert turn_header(True, 2, 9) == STAGE.pack(0, 0, 0, 0, 0, 3, 9, 0)[-12:]
-    assert turn_header(False, 0, 9) == STAGE.pack(0, 0, 0, 0, 0, 0, 9, 0)[-12:]
+    works = work_words(np.array([1, 0]), np.array([(3, 2, 5), (7, 1, 1)]), np.array([700, 8]))
+    assert [STAGE.pack(*work, *turn_words(True, 0, 9)) for work in works.tolist()] == [
+        STAGE.pack(1, 3, 2, 30, 700, 1, 9, 0), STAGE.pack(0, 7, 1, 7, 8, 1, 9, 0)]
+    assert turn_words(True, 2, 9) == (3, 9, 0) and turn_words(False, 0, 9) == (0, 9, 0)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 11])

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from clinfer.runtime import launches, stage_image, staged_launches
+from clinfer.runtime.body_key import key_of
 from clinfer.runtime.device_addresses import DeviceAddresses
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import PLANNED, SIZE_CODE, KernelTable, Launches, PlannedLaunches, WorkSize
 from clinfer.runtime.memory import Memory
-from clinfer.runtime.ptx_megakernel import stage_header, turn_header
+from clinfer.runtime.ptx_megakernel import STAGE, turn_words, work_words
+from clinfer.runtime.stage_headers import StageHeaders
 from clinfer.runtime.stage_image import StageImage
 from clinfer.runtime.stage_table import StageTable
-from clinfer.runtime.staged_launches import Joined, key_of
+from clinfer.runtime.staged_launches import Joined
 from clinfer.runtime.stream import Stream
 from tests.runtime import chains
 from tests.runtime.chains import Braid, Chain, OneByOne, joinable_chain
@@ -34,10 +36,10 @@ def _expected_table(chain: Chain, stream: Stream, joined: Joined) -> bytes:
     for number, (kernel, work) in enumerate(chain.launches):
         key, (source, target, wide) = key_of((kernel, work)), map(kernel.argument, range(3))
         assert isinstance(source, Memory) and isinstance(target, Memory) and isinstance(wide, bytes)
-        header = stage_header(joined.numbers[key], key.groups(work), work.global_size[0])
+        words, = work_words(np.array([joined.numbers[key]]), np.array([key.groups(work)]), work.global_size[:1])
         point = int(number > 0 and joined.megakernel.bodies[joined.numbers[key]].kernel.read_early == ((),))
         arguments = struct.pack("<QQ", stream.addresses.of(source), stream.addresses.of(target)) + wide
-        made += joined.megakernel.stage(header + turn_header(number > 0, point, 0), arguments)
+        made += joined.megakernel.stage(STAGE.pack(*words, *turn_words(number > 0, point, 0)), arguments)
     return made
 
 
@@ -60,7 +62,7 @@ def test_a_table_that_is_changed_in_place_is_one_that_is_made_anew(chain: Chain,
             changes[number]()
         if None in map(chain.kernels[3].argument, range(2)) or chain.kernels[4].argument(1) is None:
             chain.bind()
-        # Where most have changed the first time is one by one.
+        # Where most have other sizes the first time is one by one.
         for _ in range(2):
             chain.run(stream, np.zeros(3 * chain.wide, np.int32))
         _check_table(chain, stream)
@@ -72,7 +74,7 @@ def test_a_table_that_is_changed_in_place_is_one_that_is_made_anew(chain: Chain,
 
 @pytest.mark.parametrize(("where", "what"), [
     (Stream, "keep_a_while"), (StageTable, "update"), (Stream, "enqueue"), (DeviceAddresses, "of"),
-    (staged_launches, "stage_header"), (staged_launches.cl.Buffer, "from_int_ptr")])
+    (StageHeaders, "words"), (staged_launches.cl.Buffer, "from_int_ptr")])
 def test_what_ends_a_change_is_made_up_for(chain: Chain, engine: Engine, rng: np.random.Generator,
                                            monkeypatch: pytest.MonkeyPatch, where: type, what: str) -> None:
     stream, others = engine.create_stream(), [engine.allocate_bytes(4 * 3 * 5000, "numbers") for _ in range(3)]
@@ -145,10 +147,13 @@ def test_a_table_is_brought_up_to_date_ahead(chain: Chain, engine: Engine, rng: 
     with monkeypatch.context() as patch:
         patch.setattr(StageTable, "update", None)
         stream.enqueue_all(chain.launches)
-    # What changes as a whole is launched one by one, so there is nothing to prepare.
-    chain.resize(chain.wide + 64)
-    staged.prepare(stream, chain.launches)
-    assert len(staged.resized) > len(chain.launches) / 2
+    # What changes as a whole is launched one by one, again and again if it does, so there is nothing to prepare.
+    with monkeypatch.context() as patch:
+        patch.setattr(StageTable, "update", None)
+        for _ in range(3):
+            chain.resize(chain.wide + 64)
+            staged.prepare(stream, chain.launches)
+            chain.check(stream, rng)
     for _ in range(3):
         chain.check(stream, rng)
 
@@ -216,6 +221,45 @@ def test_argument_blocks_are_written_to_the_table(chain: Chain, engine: Engine, 
             chain.check(stream, rng)
         _check_table(chain, stream)
         chain.bind()
+
+
+def test_others_take_the_place_of_launches_and_give_it_back(chain: Chain, engine: Engine,
+                                                            rng: np.random.Generator) -> None:
+    """They have all kernels but one in common, whose arguments are then those of the last."""
+    stream, first = engine.create_stream(), chain.launches
+    twin = engine.create_kernel(chain.kernels[0].program, "open", frozenset({0}))
+    kernels = {id(first): chain.kernels, id(second := Launches(left=first.left)): [twin, *chain.kernels[1:]]}
+
+    def take(which: Launches) -> None:
+        chain.launches, chain.kernels = which, kernels[id(which)]
+        chain.bind()
+
+    take(second)
+    second.extend(zip(chain.kernels, chain._sizes(chain.wide), strict=True))
+    chain.join(stream, rng)
+    take(first)
+    chain.join(stream, rng)
+    for wide in (300, 301, 128, 4000, 300):
+        for which in (second, first):
+            take(which)
+            chain.resize(wide)
+            for _ in range(2):
+                chain.check(stream, rng)
+                chain.move()
+            chain.check(stream, rng)
+            _check_table(chain, stream)
+    assert second.staged is not None and first.staged is not None
+    # Who is not in use holds no memory that was given back.
+    take(first)
+    chain.move()
+    twin.set_buffer(0, chain.memories[0])
+    chain.check(stream, rng)
+    addresses = {buffer.int_ptr for buffer in second.staged.changed.held.values()}
+    assert addresses <= {memory.cl_buffer.int_ptr for memory in chain.memories}
+    # Nor do kernels look after tables that are gone.
+    second._forget_again()
+    assert len(chain.kernels[1]._watched) == 1
+    chain.check(stream, rng)
 
 
 def test_launches_of_several_chains_wait_for_their_own(engine: Engine, rng: np.random.Generator,
