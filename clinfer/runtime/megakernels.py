@@ -70,7 +70,7 @@ def _ask_addresses(engine: Engine, launches: Sequence[Launch]) -> None:
     for memory in {memory for kernel, _ in launches for memory in kernel.memories()}:
         # It may be given back meanwhile.
         with _AT_WORK, suppress(ClinferError):
-            addresses.of(memory)
+            addresses.of([memory])
 
 
 class Megakernels:

@@ -205,9 +205,9 @@ class StagedLaunches:
                 memories[position, index] = value
         if memories:
             # All are found before any is kept, since one of them may have been released.
-            addresses = {argument: stream.addresses.of(memory) for argument, memory in memories.items()}
+            addresses = stream.addresses.of(memories.values())
             self._hold(memories)
-            for (position, index), address in addresses.items():
+            for (position, index), address in zip(memories, addresses, strict=True):
                 image.put(places[position][index], _ADDRESS.pack(address))
                 regions[position, index] = address, address + memories[position, index].capacity
         return regions
@@ -229,13 +229,14 @@ class StagedLaunches:
         """Let stages run in the order that follows from where their arguments lie; whether that is another one than
         before. Then all of the table is to be written."""
         uses: dict[int, list[Use]] = {position: [] for position in self._positions}
+        stages = {position: launches[position] for position in self._positions}
         for (position, index), region in regions.items():
-            uses[position].append(Use(*region, index not in launches[position][0].only_read))
+            uses[position].append(Use(*region, index not in stages[position][0].only_read))
         places: dict[int, StagePlace] = {}
         for segment in self._segments:
             if segment.kernel is not None:
                 positions = range(segment.first, segment.first + segment.count)
-                groups = [prod(key_of(launches[position]).groups(launches[position][1])) for position in positions]
+                groups = [prod(key_of(stages[position]).groups(stages[position][1])) for position in positions]
                 levels = levels_of([uses[position] for position in positions])
                 written = [set[Use]() for _ in range(max(levels) + 1)]
                 for position, level in zip(positions, levels, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import struct
 from array import array
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def _expected_table(chain: Chain, stream: Stream, joined: Joined) -> bytes:
         assert isinstance(source, Memory) and isinstance(target, Memory) and isinstance(wide, bytes)
         words, = work_words(np.array([joined.numbers[key]]), np.array([key.groups(work)]), work.global_size[:1])
         point = int(number > 0 and joined.megakernel.bodies[joined.numbers[key]].kernel.read_early == ((),))
-        arguments = struct.pack("<QQ", stream.addresses.of(source), stream.addresses.of(target)) + wide
+        arguments = struct.pack("<QQ", *stream.addresses.of([source, target])) + wide
         made += joined.megakernel.stage(STAGE.pack(*words, *turn_words(number > 0, point, 0)), arguments)
     return made
 
@@ -165,9 +166,9 @@ def test_only_what_changed_is_looked_at(chain: Chain, engine: Engine, rng: np.ra
     asked: list[Memory] = []
     of = DeviceAddresses.of
 
-    def noted(addresses: DeviceAddresses, memory: Memory) -> int:
-        asked.append(memory)
-        return of(addresses, memory)
+    def noted(addresses: DeviceAddresses, memories: Iterable[Memory]) -> list[int]:
+        asked.extend(memories := [*memories])
+        return of(addresses, memories)
 
     monkeypatch.setattr(DeviceAddresses, "of", noted)
     chain.resize(chain.wide)
