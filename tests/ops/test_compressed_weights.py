@@ -38,7 +38,7 @@ def test_every_kernel(engine: Engine, rng: np.random.Generator, kind: str, zero_
                 raise
     selection.build()
     for program in programs:
-        check_program(program, rng, weights, transpose, (1, 7, 30, 21))
+        check_program(program, rng, weights, transpose, (1, 3, 7, 30, 12, 21))
     assert len(programs) > 2
 
 

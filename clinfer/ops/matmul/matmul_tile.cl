@@ -5,14 +5,16 @@
 // consecutive k are summed apart, so that tiles of few rows do not wait for their own sums.
 // Views, all of one rank: left [..., M, K], output [..., M, N], packed right side [..., panels, K * 32] with
 // the 32 columns of a panel together for each k (zeros behind the last column); bias [N] in blocks of 16.
-// Scales and zero points of compressed weights are packed like the right side, with groups in place of k. A single row
-// is multiplied by the stored numbers, and each group's sums by its scales (ONE_ROW_COMPRESSED).
+// Scales and zero points of compressed weights are packed like the right side, with groups in place of k. Few rows
+// are multiplied by the stored numbers, and each group's sums by its scales (BY_GROUPS); where half of a tile has rows,
+// only half of it is computed.
 #include "clinfer.cl"
 
 #ifndef TILE_ROWS
 #define TILE_ROWS 14
 #define SPLIT 1
 #define IN_PLACE 0
+#define BY_GROUPS 0
 #endif
 
 #include "shared/bias.h"
@@ -20,7 +22,6 @@
 #include "tile.h"
 #include "shared/fetching.h"
 
-#define ONE_ROW_COMPRESSED (COMPRESSED && TILE_ROWS == 1)
 
 #define BYTES_OF(elements) ((elements) * sizeof(INPUT1_TYPE) / (SHARED_BYTES ? 2 : 1))
 // Asks for `count` k of a panel that are multiplied some steps after those at index `place`; a single row waits for
@@ -55,33 +56,58 @@
         } \
     } while (0)
 
-#if ONE_ROW_COMPRESSED
-// Adds the products of the k from `k` to `end`, which lie in one group, to the totals of the row.
-INLINED void FUNC(add_group)(float16* totals, const float* row, const global INPUT1_TYPE* right, const index_t from,
-                             int k, const int end, const float16* scales, const float16* shifts) {
-    float16 sums[SPLIT][VECTORS];
-    float values[SPLIT];
+#if COMPRESSED && BY_GROUPS
+// The sum of a row's values from `k` to `end`.
+INLINED float FUNC(sum_of)(const float* row, int k, const int end) {
+    float16 sums = 0;
+    float sum = 0;
+    for (; k + 16 <= end; k += 16) sums += vload16(0, row + k);
+    for (; k < end; ++k) sum += row[k];
+    const float8 eight = sums.lo + sums.hi;
+    const float4 four = eight.lo + eight.hi;
+    return sum + four.x + four.y + four.z + four.w;
+}
+
+#define ADD_PRODUCTS(k, sums) \
+    do { \
+        float16 stored[VECTORS]; \
+        LOAD_STORED(stored, from + (k) * PANEL_COLUMNS); \
+        _Pragma("unroll") \
+        for (int i = 0; i < count; ++i) { \
+            const float16 value = ROW(i)[k]; \
+            (sums)[i][0] = fma(value, stored[0], (sums)[i][0]); \
+            (sums)[i][1] = fma(value, stored[1], (sums)[i][1]); \
+        } \
+    } while (0)
+
+// Adds the products of the first `count` rows and the k from `k` to `end`, which lie in one group, to the totals;
+// `count` is known when this is compiled.
+INLINED void FUNC(add_group)(float16 totals[TILE_ROWS][VECTORS], const float* rows, const int count,
+                             const global INPUT1_TYPE* right, const index_t from, int k, const int end,
+                             const float16* scales, const float16* shifts) {
+    float16 sums[SPLIT][TILE_ROWS][VECTORS];
+    float values[TILE_ROWS];
     #pragma unroll
-    for (int s = 0; s < SPLIT; ++s) sums[s][0] = sums[s][1] = values[s] = 0;
+    for (int i = 0; i < count; ++i) {
+        values[i] = FUNC(sum_of)(ROW(i), k, end);
+        #pragma unroll
+        for (int s = 0; s < SPLIT; ++s) sums[s][i][0] = sums[s][i][1] = 0;
+    }
     for (; k + SPLIT <= end; k += SPLIT) {
         FETCH_PANEL(from + k * PANEL_COLUMNS, SPLIT);
         #pragma unroll
-        for (int s = 0; s < SPLIT; ++s) {
-            values[s] += row[k + s];
-            ADD_STORED(sums[s], row[k + s], from + (k + s) * PANEL_COLUMNS);
-        }
+        for (int s = 0; s < SPLIT; ++s) ADD_PRODUCTS(k + s, sums[s]);
     }
-    for (; k < end; ++k) {
-        values[0] += row[k];
-        ADD_STORED(sums[0], row[k], from + k * PANEL_COLUMNS);
-    }
+    for (; k < end; ++k) ADD_PRODUCTS(k, sums[0]);
     #pragma unroll
-    for (int s = 1; s < SPLIT; ++s) {
-        values[0] += values[s];
-        sums[0][0] += sums[s][0];
-        sums[0][1] += sums[s][1];
+    for (int i = 0; i < count; ++i) {
+        #pragma unroll
+        for (int s = 1; s < SPLIT; ++s) {
+            sums[0][i][0] += sums[s][i][0];
+            sums[0][i][1] += sums[s][i][1];
+        }
+        FINISH_GROUP(totals[i], sums[0][i], values[i]);
     }
-    FINISH_GROUP(totals, sums[0], values[0]);
 }
 #endif
 
@@ -120,15 +146,19 @@ KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1
         for (int k = 0; k < count;) {
             const int end = min(count, GROUP_END(base + k) - base);
             START_GROUP(base + k, first_column)
-#if ONE_ROW_COMPRESSED
-            FUNC(add_group)(sum[0][0], ROW(0), right, from, k, end, scales, shifts);
+#if COMPRESSED && BY_GROUPS
+            if (OUTPUT0_SIZE_Y - first_row > TILE_ROWS / 2)
+                FUNC(add_group)(sum[0], rows, TILE_ROWS, right, from, k, end, scales, shifts);
+            else
+                FUNC(add_group)(sum[0], rows, TILE_ROWS / 2, right, from, k, end, scales, shifts);
             k = end;
-#endif
+#else
             for (; k + SPLIT <= end; k += SPLIT) {
                 #pragma unroll
                 for (int s = 0; s < SPLIT; ++s) MULTIPLY(k + s, sum[s]);
             }
             for (; k < end; ++k) MULTIPLY(k, sum[0]);
+#endif
         }
         from += PANEL_DEPTH * PANEL_COLUMNS;
 #if IN_PLACE

@@ -9,10 +9,10 @@
 //   START_GROUP(k, column)   declares what LOAD_COLUMNS needs, for the panel that starts at `column`
 //   LOAD_COLUMNS(to, place)  the 32 elements of a panel and one k from index `place` on, as float16 to[2]; of 4 bits,
 //                            those of even columns come first; of weights that are not compressed to[VECTORS]
-//   ADD_STORED(sums, value, place)   adds `value` times the 32 stored numbers at `place` to float16 sums[2], without
-//                            scales; for compressed weights, as the next one
-//   FINISH_GROUP(totals, sums, values)   adds to float16 totals[2] what a group's scales and zero points make of such
-//                            sums of products with values whose sum is `values`; START_GROUP comes before
+//   LOAD_STORED(to, place)   what is stored of the same elements, without scales, as float16 to[2]; for compressed
+//                            weights, as the next one
+//   FINISH_GROUP(totals, sums, values)   adds to float16 totals[2] what a group's scales and zero points make of sums
+//                            of products of such with values whose sum is `values`; START_GROUP comes before
 //   ROW_PART(row, j)         16 consecutive columns of such 32, once they are in memory: the j-th of two
 #ifndef COMPRESSED
 #define COMPRESSED 0
@@ -86,20 +86,20 @@ constant float FUNC(codebook)[16] = CODEBOOK;
         (to)[1] = fma(STORED16(both >> (uchar16)4), scales[1], shifts[1]); \
     } while (0)
 #if HAS_CODEBOOK
-#define ADD_STORED(sums, value, place) \
+#define LOAD_STORED(to, place) \
     do { \
         const uchar16 both = vload16(0, right + ((place) >> 1)); \
-        (sums)[0] = fma((float16)(value), STORED16(both & (uchar16)15), (sums)[0]); \
-        (sums)[1] = fma((float16)(value), STORED16(both >> (uchar16)4), (sums)[1]); \
+        (to)[0] = STORED16(both & (uchar16)15); \
+        (to)[1] = STORED16(both >> (uchar16)4); \
     } while (0)
 #define SECOND_SUM(sums) ((sums)[1])
 #else
 // The second sum is of whole bytes: the numbers in the high bits count sixteenfold, and those in the low bits once.
-#define ADD_STORED(sums, value, place) \
+#define LOAD_STORED(to, place) \
     do { \
         const int16 both = convert_int16(vload16(0, right + ((place) >> 1)) ^ (uchar16)(LOWEST ? 0x88 : 0)); \
-        (sums)[0] = fma((float16)(value), convert_float16(both & 15), (sums)[0]); \
-        (sums)[1] = fma((float16)(value), convert_float16(both), (sums)[1]); \
+        (to)[0] = convert_float16(both & 15); \
+        (to)[1] = convert_float16(both); \
     } while (0)
 #define SECOND_SUM(sums) (((sums)[1] - (sums)[0]) * 0.0625f)
 #endif
@@ -113,10 +113,10 @@ constant float FUNC(codebook)[16] = CODEBOOK;
         (to)[0] = fma(convert_float16(INPUT1_LOAD16(right, place)), scales[0], shifts[0]); \
         (to)[1] = fma(convert_float16(INPUT1_LOAD16(right, (place) + 16)), scales[1], shifts[1]); \
     } while (0)
-#define ADD_STORED(sums, value, place) \
+#define LOAD_STORED(to, place) \
     do { \
-        (sums)[0] = fma((float16)(value), convert_float16(INPUT1_LOAD16(right, place)), (sums)[0]); \
-        (sums)[1] = fma((float16)(value), convert_float16(INPUT1_LOAD16(right, (place) + 16)), (sums)[1]); \
+        (to)[0] = convert_float16(INPUT1_LOAD16(right, place)); \
+        (to)[1] = convert_float16(INPUT1_LOAD16(right, (place) + 16)); \
     } while (0)
 #define SECOND_SUM(sums) ((sums)[1])
 #endif

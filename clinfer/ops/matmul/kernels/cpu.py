@@ -61,7 +61,10 @@ _SHARE_OF_PEAK = 0.8
 """What the best tile reaches."""
 _PLANAR_BANDWIDTH = 0.6
 """What is reached of memory bandwidth by reading a right side that is not packed."""
-_UNPACKING, _STORING = 12, 6
+_BY_GROUPS = {8: (17.8, 11.7), 4: (12.2, 8.7), 2: (9.7, 7.4), 1: (6.4, 6.4)}
+"""Rows of tiles that multiply compressed weights as they are stored, and scale sums of groups: the operations of f32 in
+the time of which an element is multiplied, also where half of a tile has rows."""
+_UNPACKING, _STORING = 5, 13
 """Operations that decompressing an element of the weights takes, and storing it for other tiles."""
 
 
@@ -132,21 +135,27 @@ class TileKernel(_CpuKernel[RowTile]):
         return super().supports(problem, tile) or ("half a panel of quantised weights" if is_half else None)
 
     def cost(self, problem: MatMulProblem, tile: RowTile) -> float:
-        weights = problem.columns * problem.depth * problem.batch
-        tiles = ceil(problem.rows / tile.rows)
-        unpacking = tiles * weights * _UNPACKING if problem.primitive.quantisation else 0
-        flops = 2 * tiles * tile.rows * weights / _tiles(problem.capabilities)[tile] + unpacking
+        flops = self._flops_of_weight(problem, tile) * problem.columns * problem.depth * problem.batch
         ceilings = problem.capabilities.ceilings
         time = time_of(ceilings, flops=flops, efficiency=_SHARE_OF_PEAK, nbytes=problem.moved_bytes)
         if not problem.right_has_batch:
             return time
         return time + time_of(ceilings, nbytes=2 * problem.inputs[1].byte_size)
 
+    def _flops_of_weight(self, problem: MatMulProblem, tile: RowTile) -> float:
+        """Operations in the time of which all tiles multiply one element of the right side."""
+        is_compressed = problem.primitive.quantisation is not None
+        if is_compressed and tile.rows in _BY_GROUPS:
+            halves, (whole, half) = ceil(2 * problem.rows / tile.rows), _BY_GROUPS[tile.rows]
+            return halves // 2 * whole + halves % 2 * half
+        of_tile = 2 * tile.rows / _tiles(problem.capabilities)[tile] + _UNPACKING * is_compressed
+        return ceil(problem.rows / tile.rows) * of_tile
+
     def lower(self, problem: MatMulProblem, tile: RowTile) -> Lowered:
         work = Work((ceil(problem.rows / tile.rows), ceil(problem.columns / (tile.vectors * VECTOR)), problem.batch),
                     (1, 1, 1))
         constants = {**problem.constants, "TILE_ROWS": tile.rows, "VECTORS": tile.vectors, "SPLIT": tile.split,
-                     "IN_PLACE": _reads_in_place(problem)}
+                     "IN_PLACE": _reads_in_place(problem), "BY_GROUPS": tile.rows in _BY_GROUPS}
         stage = Stage("matmul_tile.cl", _panel_operands(problem), work, constants,
                       epilogue_views=problem.epilogue_views())
         if not problem.right_has_batch:
