@@ -24,17 +24,18 @@
 
 
 #define BYTES_OF(elements) ((elements) * sizeof(INPUT1_TYPE) / (SHARED_BYTES ? 2 : 1))
-// Asks for `count` k of a panel that are multiplied some steps after those at index `place`; a single row waits for
-// memory, so that it asks twice.
+// Asks for `count` k of a panel that are multiplied some steps after those at index `place`; few rows wait for memory,
+// so that they ask twice.
 #define NEAR_BYTES 3072
 #define FAR_BYTES (COMPRESSED ? 8192 : 32768)
+#define MOST_ROWS_TWICE (COMPRESSED ? 1 : 8)
 #define FETCH_PANEL(place, count) \
     do { \
         const global uchar* here = (const global uchar*)right + BYTES_OF(place); \
         _Pragma("unroll") \
         for (int b = 0; b < (int)BYTES_OF((count) * TILE_COLUMNS); b += LINE_BYTES) { \
             FETCH_LINE(here + NEAR_BYTES + b); \
-            if (TILE_ROWS == 1) FETCH_FAR_LINE(here + FAR_BYTES + b); \
+            if (TILE_ROWS <= MOST_ROWS_TWICE) FETCH_FAR_LINE(here + FAR_BYTES + b); \
         } \
     } while (0)
 
