@@ -7,7 +7,7 @@ for it of what was built.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -54,7 +54,8 @@ class Selection:
     nanoseconds of every candidate that supports the primitive and accepts likely sizes, fastest first. `why`: what the
     first one was chosen for; `is_forced`: by a demand. `cost`: its nanoseconds for the usual sizes. `samples`: of each
     candidate the number of the sample for which it was taken, `NAMED` for sizes that a kernel named (or a number beyond
-    those given), or `STANDS_IN` for what others do not accept.
+    those given), or `STANDS_IN` for what others do not accept. `sample_costs`: of each sample that was given the
+    nanoseconds of the fastest candidate in these formats; infinite if none accepts it.
     """
 
     candidates: tuple[Candidate, ...]
@@ -66,6 +67,7 @@ class Selection:
     is_forced: bool = False
     cost: float = 0.0
     samples: tuple[int, ...] = ()
+    sample_costs: tuple[float, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,9 @@ def _selection(asked: Sequence[Judgement], members: Sequence[Judgement], found: 
                     for each in found if each not in chosen)
     return Selection(tuple(each.candidate for each in chosen), best.formats, best.problem, reasons,
                      tuple((each.candidate.name, each.usual) for each in supported), _why(best, supported, forced),
-                     forced != ANYTHING, best.usual, tuple(taken))
+                     forced != ANYTHING, best.usual, tuple(taken),
+                     tuple(min((cost for each in asked if (cost := each.costs[number]) is not None),
+                               default=float("inf")) for number in range(len(best.costs))))
 
 
 def _ladder(members: Sequence[Judgement], number: int) -> list[Judgement]:

@@ -8,7 +8,7 @@ which formats its readers want the result. For chains and trees this is the leas
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout, Padding
@@ -29,6 +29,9 @@ SAMPLE_SIZES = ((1, 64, 256), (1, 1, 1), (1, 8, 8), (1, 1000, 1000), (1000, 64, 
 which formats are chosen, and those that kernels are built for besides."""
 GPU_SAMPLE_SIZES = (*SAMPLE_SIZES, (32, 64, 64))
 """The same on GPUs, where batches of that size are computed by other tiles than one picture or a thousand."""
+_FAR_SLOWER, _SHARE = 3.0, 0.05
+"""Formats in which a node takes so many times what it takes in others of a larger sample, and loses such a share of all
+that the sample takes, count as slower for the usual one, too: one row is no reason to compute a thousand slowly."""
 _PAST = 1000
 """The length of states behind which models with states are asked about one more entry as well."""
 
@@ -71,11 +74,23 @@ def built_for(selection: Selection) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class LayoutCandidate:
-    """How a node may work: on these layouts, with these kernels. None: any layout; no kernel."""
+    """How a node may work: on these layouts, with these kernels. None: any layout; no kernel. `times`: nanoseconds by
+    the number of a sample, of those in which the node is known; `slower`: how many times the usual one counts."""
 
     inputs: tuple[Layout | None, ...]
     outputs: tuple[Layout, ...]
     selection: Selection | None = None
+    times: Mapping[int, float] = field(default_factory=dict, compare=False)
+    slower: float = field(default=1.0, compare=False)
+
+    @property
+    def cost(self) -> float:
+        """Nanoseconds for the usual sizes, as they count."""
+        return 0.0 if self.selection is None else self.slower * self.selection.cost
+
+    def time(self, sample: int) -> float:
+        """Nanoseconds in a sample."""
+        return self.times.get(sample, 0.0 if self.selection is None else self.selection.cost)
 
 
 def plain(layout: Layout) -> Layout:
@@ -105,8 +120,25 @@ def _judge_all(graph: Graph, context: BuildContext, launching: set[str]) -> dict
         candidates[node.id] = (_candidates(graph, node, context, candidates, samples)
                                if node.id in launching else (_without_kernels(graph, node),))
     if any(len(found) > 1 for found in candidates.values()):
-        return _Choice(graph, context, candidates, samples[0]).made()
+        return _Choice(graph, context, _weighed(candidates, len(samples)), samples[0]).made()
     return {id: only for id, (only,) in candidates.items()}
+
+
+def _weighed(candidates: Mapping[str, Sequence[LayoutCandidate]], samples: int) -> dict[str, list[LayoutCandidate]]:
+    """The candidates of all nodes, those that would lose much in samples larger than the usual one as slower ones."""
+    totals = [sum(min(each.time(number) for each in found) for found in candidates.values())
+              for number in range(samples)]
+    larger = [number for number, total in enumerate(totals) if totals[0] < total < float("inf")]
+
+    def slower(candidate: LayoutCandidate, found: Sequence[LayoutCandidate]) -> float:
+        factor = 1.0
+        for number in larger:
+            own, least = candidate.time(number), min(each.time(number) for each in found)
+            if own - least > _SHARE * totals[number]:
+                factor = max(factor, own / (_FAR_SLOWER * least))
+        return factor
+
+    return {id: [replace(each, slower=slower(each, found)) for each in found] for id, found in candidates.items()}
 
 
 def _layout_candidate(node: Node, selection: Selection) -> LayoutCandidate:
@@ -168,14 +200,16 @@ def _judged(graph: Graph, node: Node, context: BuildContext, givens: Sequence[tu
         problem = problem_of(graph, node, context, given)
         sizes = (problem,) if problem.is_static else tuple(likely.values())
         for selection in alternatives(table, problem, forced, sizes, judged, context.refused_kernels(node.id)):
+            times = {}
             if likely and not problem.is_static:
+                times = dict(zip(numbers, selection.sample_costs, strict=False))
                 selection = replace(selection, samples=tuple(
                     numbers[n] if 0 <= n < len(numbers) else NAMED if n >= 0 else n
                     for n in selection.samples))
             inputs, outputs = selection.problem.all_inputs, selection.problem.outputs
             known = found.get((inputs, outputs))
             if known is None or known.selection is None or selection.cost < known.selection.cost:
-                found[inputs, outputs] = _layout_candidate(node, selection)
+                found[inputs, outputs] = replace(_layout_candidate(node, selection), times=times)
     return found.values()
 
 
@@ -207,7 +241,7 @@ class _Choice:
         nodes = list(self._graph)
         for node in nodes:
             self._costs[node.id] = [
-                (candidate.selection.cost if candidate.selection else 0.0) + sum(
+                candidate.cost + sum(
                     self._cost_before(port, wanted) for port, wanted in dict.fromkeys(
                         zip(node.inputs, candidate.inputs, strict=True)))
                 for candidate in self._candidates[node.id]]
