@@ -36,6 +36,8 @@ ANYTHING = Forced()
 ALIKE = 2.0
 """Formats in which a primitive takes less than so many times what it takes in the best are alternatives: the reorders
 around it decide."""
+FAR_SLOWER = 2.0
+"""So are formats in which the best takes so many times as long for a larger sample."""
 CLEAR_MARGIN = 1.15
 """How many times faster than what is built already a kernel must be for some sizes to be built as well."""
 ACCEPTS_NONE_OF_THEM = "accepts none of the sizes that are likely"
@@ -101,7 +103,8 @@ def select(table: KernelTable, problem: Problem, forced: Forced = ANYTHING,
 def alternatives(table: KernelTable, problem: Problem, forced: Forced = ANYTHING,
                  samples: Sequence[Problem] = (), judged: Judged | None = None,
                  refused: Mapping[str, str] = NONE_REFUSED) -> tuple[Selection, ...]:
-    """For each choice of formats that takes less than `ALIKE` times as long as the best: its candidates; best first.
+    """For each choice of formats that takes less than `ALIKE` times as long as the best, or is far faster for a larger
+    sample: its candidates; best first.
     ClinferError with every reason if no kernel remains.
 
     `samples`: static problems of the same primitive, the usual sizes first; by default one of `USUAL_SIZE`.
@@ -122,8 +125,10 @@ def alternatives(table: KernelTable, problem: Problem, forced: Forced = ANYTHING
     if not selections:
         raise _nothing(found, problem, forced)
     selections.sort(key=lambda selection: selection.cost)
-    return tuple(selection for selection in selections
-                 if selection.cost < ALIKE * selections[0].cost or selection is selections[0])
+    best = selections[0]
+    return tuple(each for each in selections if each is best or each.cost < ALIKE * best.cost or any(
+        FAR_SLOWER * own < other > best.cost
+        for own, other in zip(each.sample_costs, best.sample_costs, strict=False)))
 
 
 def cheapest(candidates: Sequence[Candidate], problem: Problem) -> int:

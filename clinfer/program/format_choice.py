@@ -14,7 +14,7 @@ from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout, Padding
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.cost import reorder_time
-from clinfer.kernels.selector import NAMED, STANDS_IN, Judged, Selection, alternatives
+from clinfer.kernels.selector import FAR_SLOWER, NAMED, STANDS_IN, Judged, Selection, alternatives
 from clinfer.ops import kernels_of
 from clinfer.program.alike import identity_of
 from clinfer.program.context import BuildContext
@@ -29,9 +29,9 @@ SAMPLE_SIZES = ((1, 64, 256), (1, 1, 1), (1, 8, 8), (1, 1000, 1000), (1000, 64, 
 which formats are chosen, and those that kernels are built for besides."""
 GPU_SAMPLE_SIZES = (*SAMPLE_SIZES, (32, 64, 64))
 """The same on GPUs, where batches of that size are computed by other tiles than one picture or a thousand."""
-_FAR_SLOWER, _SHARE = 3.0, 0.05
-"""Formats in which a node takes so many times what it takes in others of a larger sample, and loses such a share of all
-that the sample takes, count as slower for the usual one, too: one row is no reason to compute a thousand slowly."""
+_SHARE = 0.05
+"""Formats in which a node takes `FAR_SLOWER` times as long as in others for a larger sample, and loses such a share of
+all that the sample takes, count as slower for the usual one, too: one row is no reason to compute a thousand slowly."""
 _PAST = 1000
 """The length of states behind which models with states are asked about one more entry as well."""
 
@@ -135,7 +135,7 @@ def _weighed(candidates: Mapping[str, Sequence[LayoutCandidate]], samples: int) 
         for number in larger:
             own, least = candidate.time(number), min(each.time(number) for each in found)
             if own - least > _SHARE * totals[number]:
-                factor = max(factor, own / (_FAR_SLOWER * least))
+                factor = max(factor, own / (FAR_SLOWER * least))
         return factor
 
     return {id: [replace(each, slower=slower(each, found)) for each in found] for id, found in candidates.items()}

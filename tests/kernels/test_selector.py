@@ -17,6 +17,7 @@ from clinfer.kernels.implementation import bind, generate
 from clinfer.kernels.selector import (
     ALIKE,
     CLEAR_MARGIN,
+    FAR_SLOWER,
     USUAL_SIZE,
     Forced,
     Judged,
@@ -220,6 +221,18 @@ def test_formats_in_which_kernels_are_alike_are_alternatives(problem: Problem) -
 def test_formats_that_take_much_longer_are_none(problem: Problem) -> None:
     kernels = table(Fake("fast", 1000), Fake("blocked", 1000 * ALIKE, BYXF))
     assert [names(x) for x in alternatives(kernels, problem)] == [["fast"]]
+
+
+@pytest.mark.parametrize(("rows", "slower", "expected"), [
+    (1000, FAR_SLOWER * 1.1, ["few", "even"]), (1000, FAR_SLOWER * 0.9, ["few"]), (1, FAR_SLOWER * 1.05, ["few"])])
+def test_formats_that_are_far_faster_for_larger_samples_are_alternatives(engine: Engine, rows: int, slower: float,
+                                                                         expected: list[str]) -> None:
+    few = Fake("few", lambda given, _: 100.0 if given == 10 else 30.0 * given * slower)
+    even = Fake("even", lambda given, _: 30.0 * given, BYXF)
+    samples = [problem_of(engine, given) for given in (10, rows)]
+    found = alternatives(table(few, even), problem_of(engine), samples=samples)
+    assert [names(x)[0] for x in found] == expected
+    assert found[0].sample_costs == (100.0, 30.0 * rows * slower)
 
 
 def test_formats_in_which_nothing_accepts_every_shape_are_no_alternative(problem: Problem) -> None:

@@ -202,7 +202,7 @@ def test_a_choice_that_is_kept_is_the_choice(engine: Engine, tmp_path: Path, mon
 @pytest.mark.parametrize(("large", "share", "slower"), [(1300.0, 1.0, 1.3), (900.0, 1.0, 1.0), (1300.0, 0.01, 1.0)])
 def test_what_loses_much_of_a_larger_sample_counts_as_slower(engine: Engine, large: float, share: float,
                                                              slower: float) -> None:
-    """By more than three times, and more than a twentieth of what the whole sample takes."""
+    """By more than twice, and more than a twentieth of what the whole sample takes."""
     graph = graph_after(engine, Topology(given("x", 1, 3, 4, 4), Eltwise("sum", ("x", "x"), mode="Add")),
                         (*PREPARED, select_kernels))
     selection = graph["sum"].selection
@@ -211,7 +211,7 @@ def test_what_loses_much_of_a_larger_sample_counts_as_slower(engine: Engine, lar
     def candidate(usual: float, *times: float) -> LayoutCandidate:
         return LayoutCandidate((), (), replace(selection, cost=usual), dict(enumerate((usual, *times))))
 
-    few, even = candidate(10, 1, large), candidate(12, 90, 1000 / format_choice._FAR_SLOWER)
+    few, even = candidate(10, 1, large), candidate(12, 90, 1000 / selector.FAR_SLOWER)
     rest = candidate(1, 1, (1 - share) / share * 1000)
     weighed = format_choice._weighed({"a": (few, even), "rest": (rest,)}, 3)
     assert [each.slower for each in weighed["a"]] == pytest.approx([slower, 1.0]) and weighed["rest"] == [rest]
