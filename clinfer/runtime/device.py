@@ -127,9 +127,10 @@ def find_device(name: str = "AUTO") -> DeviceInfo:
     for device in devices:
         if device.name == wanted:
             return device
-    missing = missing_gpus(platforms.discover()) if wanted.startswith("GPU.") else []
+    found = platforms.discover()
+    missing = [*found.failures, *(map(str, missing_gpus(found)) if wanted.startswith("GPU.") else ())]
     raise ClinferError(f"there is no device {name or repr(name)}",
-                       values={**devices_by_name(), **({"missing": "; ".join(map(str, missing))} if missing else {})},
+                       values={**devices_by_name(), **({"missing": "; ".join(missing)} if missing else {})},
                        hint=f"one of {', '.join(devices_by_name())}, or AUTO")
 
 

@@ -16,6 +16,10 @@ from clinfer.runtime.icd_loader import loader_sees
 from clinfer.runtime.icds import Icd
 from clinfer.runtime.signal_handlers import pythons_handlers_kept
 
+_HINTS = {"Portable Computing Language": ": it has none where it cannot keep kernels; try POCL_CACHE_DIR, a folder "
+                                         "that can be written to"}
+"""By a platform's name, what to try where it shows no device."""
+
 
 @dataclass(frozen=True)
 class PlatformDevices:
@@ -147,6 +151,8 @@ def _devices_of(candidate: Candidate, failures: list[str]) -> PlatformDevices | 
     except cl.Error as error:
         failures.append(f"platform {name}: {error}")
         return None
+    if not devices:
+        failures.append(f"platform {name} ({candidate.found}) shows no device that can be used{_HINTS.get(name, '')}")
     return PlatformDevices(platform, name, version, devices, (name, version, *drivers), candidate.found)
 
 

@@ -82,6 +82,14 @@ def test_no_device_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None
     assert "libsvml.so is missing" in str(caught.value)
 
 
+@pytest.mark.usefixtures("fresh_discovery")
+def test_a_missing_device_says_which_drivers_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    discovered(monkeypatch, fake_platform("A", fake_device("cpu", cl.device_type.CPU)), failures=("B has none",))
+    with pytest.raises(ClinferError, match="there is no device") as caught:
+        find_device("CPU.1")
+    assert "B has none" in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["GPU.77", "TPU", "CPU.x", ""])
 def test_unknown_name_lists_what_exists(name: str) -> None:
     with pytest.raises(ClinferError, match="there is no device") as caught:

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import pyopencl as cl
 import pytest
 
-from clinfer.runtime import icds, libraries, missing
+from clinfer.runtime import icds, libraries, missing, platforms
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.gpu_vendors import GPU_VENDORS, GpuVendor
 from clinfer.runtime.icds import Icd
 from clinfer.runtime.libraries import find_library
 from clinfer.runtime.missing import missing_gpus
-from clinfer.runtime.platforms import Discovery, PlatformDevices
+from clinfer.runtime.platforms import Candidate, Discovery, PlatformDevices, discover
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = next((path for path in icds.intel_library_candidates() if path.is_file()), None)
@@ -121,6 +121,16 @@ def test_a_registration_of_what_is_not_there_is_told(tmp_path: Path) -> None:
     told = run_python("from clinfer.runtime.platforms import discover; print(discover().failures)",
                       OCL_ICD_VENDORS=str(tmp_path))
     assert "libgone.so.1" in told and f"registered in {tmp_path / 'gone.icd'}" in told and "empty.icd" not in told
+
+
+@pytest.mark.parametrize(("name", "told"), [("Portable Computing Language", "try POCL_CACHE_DIR"), ("Maker", "")])
+def test_a_platform_without_devices_is_told(monkeypatch: pytest.MonkeyPatch, name: str, told: str) -> None:
+    platform = SimpleNamespace(name=name, version="OpenCL 3.0", int_ptr=1, get_devices=list)
+    monkeypatch.setattr(platforms, "_environment_platforms", lambda failures: [])
+    monkeypatch.setattr(platforms, "_system_platforms", lambda failures: [Candidate(platform, "registered somewhere")])
+    found = discover()
+    assert not found.platforms and len(found.failures) == 1
+    assert f"platform {name} (registered somewhere) shows no device" in found.failures[0] and told in found.failures[0]
 
 
 @pytest.mark.parametrize(("variables", "chosen"), [
