@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.errors import CONTRADICTIONS
-from clinfer.base.shape import Size
+from clinfer.base.shape import Dim, Shape, Size
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.size_names import SizeNames
@@ -22,10 +22,10 @@ class SizeValues:
     """The elements of integer tensors that the host can compute from shapes and constants.
 
     A tensor is computed by `evaluate` of its primitive, with elements in place of numbers that are not known yet.
-    What needs more of them than to be handed on makes all of its results unknown.
+    What needs more of them than to be handed on makes all of its results unknown. Without `names` open sizes have none.
     """
 
-    def __init__(self, graph: Graph, context: BuildContext, names: SizeNames) -> None:
+    def __init__(self, graph: Graph, context: BuildContext, names: SizeNames | None) -> None:
         self._graph = graph
         self._context = context
         self._names = names
@@ -44,7 +44,8 @@ class SizeValues:
             return None
         if port not in self._found:
             node = self._graph[port.primitive]
-            self._found |= {Port(node.id, i): value for i, value in enumerate(self._evaluated(node))}
+            self._found |= {Port(node.id, i): _with_type(value, layout.element_type.numpy) for i, (value, layout) in
+                            enumerate(zip(self._evaluated(node), node.layouts, strict=True))}
         return self._found[port]
 
     def _evaluated(self, node: Node) -> tuple[np.ndarray, ...]:
@@ -58,12 +59,14 @@ class SizeValues:
             values = tuple(value.astype(object) if value.dtype.kind in "iu" else value for value in values)
         if not values or len(values) < len(inputs):
             return self._unknown(node)
-        shapes = tuple(tuple(_Element(size) if isinstance(size, NamedDim) else size for size in self._names.shape(port))
-                       for port in node.inputs)
+        shapes = tuple(tuple(map(_element, self._shape(port))) for port in node.inputs)
         try:
             return node.primitive.evaluate(values, shapes)  # type: ignore[arg-type]
-        except CONTRADICTIONS:
+        except (*CONTRADICTIONS, AttributeError):
             return self._unknown(node)
+
+    def _shape(self, port: Port) -> Shape:
+        return self._names.shape(port) if self._names else self._graph.layout(port).shape
 
     def _unknown(self, node: Node) -> tuple[np.ndarray, ...]:
         found = []
@@ -100,6 +103,16 @@ class _Element:
         return _Element(total if isinstance(total, NamedDim) and total.low >= 0 else None)
 
     __radd__ = __add__
+
+
+def _element(size: Size) -> int | _Element:
+    return _Element(size if isinstance(size, NamedDim) else None) if isinstance(size, Dim) else size
+
+
+def _with_type(elements: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Elements in a tensor's type, if all are numbers: of others evaluations may ask what only numbers have."""
+    is_known = elements.dtype == object and not any(isinstance(element, _Element) for element in elements.flat)
+    return elements.astype(dtype) if is_known else elements
 
 
 def _size(element: Any) -> Size | None:

@@ -46,10 +46,28 @@ def test_sums_have_names(engine: Engine) -> None:
     assert found == (shape[0] + 1, 5, shape[2])  # type: ignore[operator]
 
 
+def test_numbers_among_sizes_are_computed_with(engine: Engine) -> None:
+    found, _ = _known(engine, lambda sizes: op.mod(op.gather(sizes, np.array([1, 1]), np.int64(0)), np.array([3, 4])))
+    assert found == (1, 0)
+
+
+def test_parts_have_the_lengths_that_known_sizes_give(engine: Engine) -> None:
+    data = op.parameter([-1, 6, -1], np.float32)
+    length = op.divide(op.gather(op.shape_of(data), np.array([1]), np.int64(0)), np.array([3]))
+    lengths = op.concat([op.broadcast(length, np.array([2])), np.array([-1])], 0)
+    parts = op.variadic_split(data, np.int64(1), lengths)
+    model = ov.Model(parts.outputs(), [data], "parts")
+    graph = graph_after(engine, to_topology(model).topology, (infer_layouts,))
+    assert [graph.layout(port).shape[1] for port in graph.outputs.values()] == [2, 2, 2]
+    split = graph[next(iter(graph.outputs.values())).primitive]
+    assert all(port.primitive in graph.constants for port in split.inputs[1:])
+
+
 @pytest.mark.parametrize("arithmetic", [
+    lambda sizes: op.mod(sizes, np.array([3])),
     lambda sizes: op.maximum(sizes, np.array([3])),
     lambda sizes: op.select(op.equal(sizes, np.array([5])), sizes, np.array([1, 1, 1])),
-    lambda sizes: op.add(sizes, np.array([-1]))], ids=["largest", "compared", "one less"])
+    lambda sizes: op.add(sizes, np.array([-1]))], ids=["rest", "largest", "compared", "one less"])
 def test_what_depends_on_sizes_is_unknown(engine: Engine, arithmetic: Arithmetic) -> None:
     found, _ = _known(engine, arithmetic)
     assert found[0] is None and found[2] is None
