@@ -14,6 +14,7 @@ from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.alias_buffers import alias_buffers
 from clinfer.program.passes.build_kernels import build_kernels
 from clinfer.program.passes.float_integer_products import float_integer_products
+from clinfer.program.passes.fold_batches import fold_batches
 from clinfer.program.passes.fuse_attention import fuse_attention
 from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.fuse_conversion import fuse_conversion
@@ -70,6 +71,7 @@ PIPELINE: tuple[Pass, ...] = (
     remove_needless_nodes,
     name_state_lengths,
     fuse_attention,
+    fold_batches,
     fuse_rms,
     fuse_rope,
     fuse_bias,
@@ -111,6 +113,7 @@ OPTIONAL: tuple[Pass, ...] = (
     gather_narrow_rows,
     gather_unconverted_indices,
     fuse_attention,
+    fold_batches,
     fuse_rms,
     fuse_rope,
     fuse_bias,
