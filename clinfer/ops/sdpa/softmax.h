@@ -1,6 +1,7 @@
 // The softmax of attention on CPUs, taken block by block along the keys: per row the highest score so far, and the sum
 // of exp(score - highest). Where KEYS is defined, a block's scores are an array of KEYS = 32 floats.
 // Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
+#include "shared/weight.h"
 
 float FUNC(highest_of)(float16 v) {
     const float8 v8 = max(v.lo, v.hi);
@@ -70,7 +71,7 @@ float FUNC(weigh)(float* scores, const int seen, float* highest, float* sum) {
     const float top = max(*highest, FUNC(highest_of)(max(low, high)));
     const float base = top == -INFINITY ? 0 : top;
     const float rescale = top == *highest ? 1.0f : exp(*highest - base);
-    const float16 low_weights = exp(low - base), high_weights = exp(high - base);
+    const float16 low_weights = WEIGHT(float16, low - base), high_weights = WEIGHT(float16, high - base);
     *highest = top;
     *sum = *sum * rescale + FUNC(sum_of)(low_weights + high_weights);
     vstore16(low_weights, 0, scores);

@@ -9,6 +9,7 @@
 #endif
 
 #include "shared/columns.h"
+#include "shared/weight.h"
 
 #define COLUMN_ROW(T) (COLUMN_INDEX(T) + i * T##_PITCH_2)
 
@@ -18,7 +19,8 @@ KERNEL(softmax_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0
     VECTOR highest = -INFINITY;
     for (index_t i = 0; i < INPUT0_SIZE_2; ++i) highest = fmax(highest, LOAD_VECTOR(input, from + i * INPUT0_PITCH_2));
     VECTOR sum = 0;
-    for (index_t i = 0; i < INPUT0_SIZE_2; ++i) sum += exp(LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) - highest);
+    for (index_t i = 0; i < INPUT0_SIZE_2; ++i)
+        sum += WEIGHT(VECTOR, LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) - highest);
 #if IS_LOG
     const VECTOR excess = log(sum);
 #else
@@ -29,7 +31,7 @@ KERNEL(softmax_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0
 #if IS_LOG
         VECTOR result = x - highest - excess;
 #else
-        VECTOR result = exp(x - highest) * scale;
+        VECTOR result = WEIGHT(VECTOR, x - highest) * scale;
 #endif
         FUSED_ROW_START(COLUMN_ROW)
         FUSED_VECTOR(result, 0)

@@ -8,6 +8,8 @@
 #define IS_LOG 0
 #endif
 
+#include "shared/weight.h"
+
 KERNEL(softmax_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const index_t first = (index_t)get_global_id(0) * INPUT0_SIZE_LAST;
     if (first >= INPUT0_COUNT) return;
@@ -21,12 +23,12 @@ KERNEL(softmax_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYP
     INPUT0_COMPUTE sum = 0;
     for (index_t i = 0; i < INPUT0_SIZE_LAST; ++i) {
         at[INPUT0_RANK - 1] = i;
-        sum += exp(INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - highest);
+        sum += WEIGHT(INPUT0_COMPUTE, INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - highest);
     }
     for (index_t i = 0; i < INPUT0_SIZE_LAST; ++i) {
         at[INPUT0_RANK - 1] = i;
         const INPUT0_COMPUTE value = INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - highest;
-        INPUT0_COMPUTE result = IS_LOG ? value - log(sum) : exp(value) / sum;
+        INPUT0_COMPUTE result = IS_LOG ? value - log(sum) : WEIGHT(INPUT0_COMPUTE, value) / sum;
         FUSED_OPS(result, at)
         OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
     }

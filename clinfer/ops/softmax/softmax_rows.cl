@@ -10,6 +10,7 @@
 #endif
 
 #include "shared/rows.h"
+#include "shared/weight.h"
 
 #if VEC == 16
 #define LOAD_KEPT OUTPUT0_LOAD16
@@ -35,7 +36,7 @@ KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
     if (LANE * VEC < VECTORS_END) {
         VECTOR v = 0;
         FOR_VECTORS {
-            const VECTOR e = exp(LOAD_VECTOR(input, from + i) - highest);
+            const VECTOR e = WEIGHT(VECTOR, LOAD_VECTOR(input, from + i) - highest);
             v += e;
 #if defined(OUTPUT0_IS_F32) && !IS_LOG
             STORE_VECTOR(output, to + i, e);
@@ -43,7 +44,7 @@ KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
         }
         COMBINE_VECTOR(ADD, v, sum);
     }
-    FOR_REST sum += exp(INPUT0_LOAD(input, from + i) - highest);
+    FOR_REST sum += WEIGHT(INPUT0_COMPUTE, INPUT0_LOAD(input, from + i) - highest);
     ADD_GROUP(sum);
 
 #if IS_LOG
@@ -55,9 +56,9 @@ KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
 #ifdef OUTPUT0_IS_F32
 #define VECTOR_RESULT (LOAD_KEPT(output, to + i) * scale)
 #else
-#define VECTOR_RESULT (exp(LOAD_VECTOR(input, from + i) - highest) * scale)
+#define VECTOR_RESULT (WEIGHT(VECTOR, LOAD_VECTOR(input, from + i) - highest) * scale)
 #endif
-#define RESULT (exp(INPUT0_LOAD(input, from + i) - highest) * scale)
+#define RESULT (WEIGHT(INPUT0_COMPUTE, INPUT0_LOAD(input, from + i) - highest) * scale)
 #endif
     FUSED_ROW_START(ROW_INDEX)
     FOR_VECTORS {
