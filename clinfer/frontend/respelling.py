@@ -185,10 +185,10 @@ def _drop_dims(node: ov.Node) -> None:
     if source is None or not _is_reduction(source) or not source.get_attributes()["keep_dims"]:
         return
     readers = source.output(0).get_target_inputs()
-    axes = source.input_value(1).get_node()
-    if len(readers) > 1 or not is_constant(axes) or not is_constant(node.input_values()[-1].get_node()):
+    axes, shape = source.input_value(1).get_node(), source.get_output_partial_shape(0)
+    if (len(readers) > 1 or shape.rank.is_dynamic or not is_constant(axes)
+            or not is_constant(node.input_values()[-1].get_node())):
         return
-    shape = source.get_output_partial_shape(0)
     rest = [size for axis, size in enumerate(shape) if axis not in axes.data.reshape(-1) % len(shape)]
     if sum(size.is_dynamic for size in rest) > 1 and node.get_type_name() == "Reshape":
         return

@@ -181,6 +181,14 @@ def compare_on_device(device: DeviceInfo, shape: Shape, form: str, tried: Tried)
         assert_close(outputs[place], expected, 1e-5, " -> ".join(map(str, chain)))
 
 
+def test_a_reduction_of_an_open_rank_keeps_the_reshape_behind_it() -> None:
+    data = op.parameter(ov.PartialShape.dynamic(), np.float32)
+    mean = op.reduce_mean(data, np.zeros(0, np.int64), keep_dims=True)
+    model = ov.Model([op.reshape(mean, np.zeros(0, np.int64), False)], [data], "mean")
+    found, = NodeByNode(prepare(model))([np.array([2.0], np.float32)])
+    assert found.shape == ()
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(("shape", "form"), ALL)
 def test_thorough_pairs(shape: Shape, form: str) -> None:
