@@ -61,8 +61,8 @@ def _shapes_of() -> ov.Model:
     x, y = ops.parameter([-1, 8], np.float32), ops.parameter([-1, 8], np.float32)
     sizes = _named(ops.shape_of(x, "i64"), "sizes")
     rows = _named(ops.gather(sizes, [0], 0), "rows")
-    columns = _named(ops.gather(sizes, [1], 0), "columns")
-    pattern = _named(ops.concat([columns, np.array([-1], np.int64)], 0), "pattern")
+    columns = _named(ops.divide(rows, np.int64([100])), "columns")
+    pattern = _named(ops.concat([ops.add(columns, np.int64([8])), np.array([-1], np.int64)], 0), "pattern")
     return ov.Model([_named(ops.softmax(ops.reshape(y, pattern, False), 1), "turned"),
                      ops.convert(rows, "f32")], [x, y])
 
