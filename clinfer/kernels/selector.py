@@ -37,7 +37,7 @@ ALIKE = 2.0
 """Formats in which a primitive takes less than so many times what it takes in the best are alternatives: the reorders
 around it decide."""
 FAR_SLOWER = 2.0
-"""So are formats in which the best takes so many times as long for a larger sample."""
+"""Others are alternatives, too, where the best takes more than so many times as long as they do for a larger sample."""
 CLEAR_MARGIN = 1.15
 """How many times faster than what is built already a kernel must be for some sizes to be built as well."""
 ACCEPTS_NONE_OF_THEM = "accepts none of the sizes that are likely"

@@ -26,9 +26,9 @@ class ArgumentChanges(dict[Argument, bytes | Memory | None]):
     def note(self, argument: Argument, value: bytes | Memory | None) -> None:
         """An argument is another one."""
         self[argument] = value
-        self.leave(argument)
+        self.let_go(argument)
 
-    def leave(self, argument: Argument) -> None:
+    def let_go(self, argument: Argument) -> None:
         """Hold an argument's buffer no longer than until what was launched is done."""
         before = self.held.get(argument)
         if before is not None:

@@ -221,7 +221,7 @@ class StagedLaunches:
             pointer = native.cl_buffer.int_ptr if isinstance(native, NativeBuffer) else None
             if before is None or before.int_ptr != pointer:
                 kept = None if pointer is None else cl.Buffer.from_int_ptr(pointer, True)
-                self.changed.leave(argument)
+                self.changed.let_go(argument)
                 if kept is not None:
                     held[argument] = kept
 
