@@ -52,8 +52,8 @@ class CompileConfig:
     `specialise_after`: a shape that comes again that often is specialised in the background (0: never).
     `cache_dir`: the folder of compiled blobs; empty: none are kept. `encryption`: what encrypts them.
     `preallocation_iterations`, `preallocation_ratio`: see `network.memory.preallocation`; `preallocation_bytes`: its
-    `room` and `kept` at most. `execution_order`: see `BuildOptions`. `host_fallback`:
-    whether OpenVINO computes on the host what has no kernels. `build_progress`: what is told of kernels that are built.
+    `room` and `kept` at most. `execution_order`: see `BuildOptions`. `host_fallback`: whether OpenVINO computes on the
+    host what has no kernels. `build_progress`: what is told of kernels that are built.
     `mend_onnx`: whether operators of ONNX are read as ONNX defines them where OpenVINO reads them otherwise.
     `without_effect`: what was set of the properties that change nothing here. `custom_layers`: the kernels of a file of
     custom layers, `registered`: those that `register_op` knew when the model was compiled.

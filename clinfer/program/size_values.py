@@ -63,6 +63,7 @@ class SizeValues:
         try:
             return node.primitive.evaluate(values, shapes)  # type: ignore[arg-type]
         except (*CONTRADICTIONS, AttributeError):
+            # NumPy asks elements for methods of numbers, too.
             return self._unknown(node)
 
     def _shape(self, port: Port) -> Shape:

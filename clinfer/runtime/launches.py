@@ -122,7 +122,7 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
         self.staged: StagedLaunches | None = None
         """The same as stages of a megakernel (`megakernels.py`)."""
         self.left = [] if left is None else left
-        """Those of stages; launches that run in turn may share it."""
+        """What stages no longer hold; launches that take one another's place have one in common."""
         self.packed = ctypes.create_string_buffer(_PACKED_BYTES * count)
         """Of each launch where its kernel's handle stands, and its work size."""
         self._kernels: list[Kernel] = [None] * count  # type: ignore[list-item]

@@ -29,7 +29,8 @@ STAGE = struct.Struct("<8I")
 """Before the arguments of a stage: the number of its body, its groups in the first two dimensions, all of its groups,
 its work-items in the first dimension, when groups meet (0: not, 1: before it, 1 + n: at its n-th point), the group that
 begins with its work, a zero."""
-_MEETS_AT, _FIRST_AT = 20, 24
+_MEETS_AT, _FIRST_AT = 5 * 4, 6 * 4
+"""Where in it, in bytes, it stands when groups meet, and which of them begins."""
 _BEFORE = 1
 
 _REGISTERS, _MOST_REGISTERS = 65536, 255

@@ -115,6 +115,11 @@ def smaller(one: Any, other: Any) -> Any:
     return min(one, other) if type(one) is not Symbol and type(other) is not Symbol else computed(min, one, other)
 
 
+def one_if_positive(number: Any) -> Any:
+    """1 for an integer above 0, else 0; without a guard, too."""
+    return smaller(larger(number, 0), 1)
+
+
 def single(number: Any) -> Any:
     """A number as single precision has it."""
     return computed(to_single, number)

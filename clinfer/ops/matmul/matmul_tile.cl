@@ -22,7 +22,6 @@
 #include "tile.h"
 #include "shared/fetching.h"
 
-
 #define BYTES_OF(elements) ((elements) * sizeof(INPUT1_TYPE) / (SHARED_BYTES ? 2 : 1))
 // Asks for `count` k of a panel that are multiplied some steps after those at index `place`; few rows wait for memory,
 // so that they ask twice.

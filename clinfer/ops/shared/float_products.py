@@ -11,7 +11,7 @@ from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import Recipe
 from clinfer.ops.shared.targets import has_wide_vectors
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.symbolic.symbols import computed, larger, pure, smaller
+from clinfer.symbolic.symbols import computed, one_if_positive, pure, smaller
 
 BF16, F32 = ElementType.of("bf16"), ElementType.of("f32")
 STEP_DEPTH = 16
@@ -78,16 +78,12 @@ def _tiles(rows: int, tile: int, speed: float) -> float:
     whole, rest = rows // tile, rows % tile
     # Of a whole tile's time what the last one takes by the smallest tile with room for `rest` rows.
     times = [smaller(size * speed / (tile * share), 1.0) for size, share in _SMALL.items()]
-    last = times[0] * _one_if_above(rest, 0)
+    last = times[0] * one_if_positive(rest)
     for size, time, longer in zip(_SMALL, times, [*times[1:], 1.0], strict=True):
-        last += (longer - time) * _one_if_above(rest, size)
+        last += (longer - time) * one_if_positive(rest - size)
     # Few rows alone are no faster by small tiles: they wait for the columns.
-    has_whole = _one_if_above(whole, 0)
-    return whole + has_whole * last + (1 - has_whole) * _one_if_above(rest, 0)
-
-
-def _one_if_above(number: int, bound: int) -> int:
-    return smaller(larger(number - bound, 0), 1)
+    has_whole = one_if_positive(whole)
+    return whole + has_whole * last + (1 - has_whole) * one_if_positive(rest)
 
 
 def time_of_tiles(problem: Problem, tiles: float, steps: float, rows: int) -> float:

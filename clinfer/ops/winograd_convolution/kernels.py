@@ -22,7 +22,7 @@ from clinfer.ops.shared.spatial import per_axis
 from clinfer.ops.shared.targets import cpu_only, has_wide_vectors
 from clinfer.ops.winograd_convolution.op import POINTS, WinogradConvolution, data_matrix, result_matrix
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.symbolic.symbols import computed, larger, pure, smaller
+from clinfer.symbolic.symbols import computed, larger, one_if_positive, pure, smaller
 
 _WEIGHTS = {3: "g_os_is_x_isv16_osv16", 4: "g_os_is_yx_isv16_osv16"}
 """The format of transformed filters, by the rank of the data."""
@@ -180,8 +180,8 @@ def _tiles_of_block(tiles: int, rows: int, units: int) -> int:
     groups, most = ceil(tiles / rows), 28 // rows
     single = ceil(groups / units)
     many = ceil(ceil(groups / most) / units) * most
-    has_room = smaller(larger(single * (_IMBALANCE + 1) - many * _IMBALANCE + 1, 0), 1)
-    return rows * (1 + (most - 1) * has_room)
+    is_even = one_if_positive(single * (_IMBALANCE + 1) - many * _IMBALANCE + 1)
+    return rows * (1 + (most - 1) * is_even)
 
 
 @pure
