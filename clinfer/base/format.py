@@ -96,6 +96,7 @@ _PLANAR = tuple(Format(axes, axes, axes)
 FORMATS = {f.name: f for f in (
     *_PLANAR,
     Format("byxf", "bfyx", "byxf"),
+    Format("bzyxf", "bfzyx", "bzyxf"),
     Format("yxfb", "bfyx", "yxfb"),
     Format("b_fs_yx_fsv16", "bfyx", "bfyx", (("f", 16),)),
     Format("b_fs_zyx_fsv16", "bfzyx", "bfzyx", (("f", 16),)),
@@ -111,6 +112,8 @@ FORMATS = {f.name: f for f in (
     Format("g_os_yx_is_isv16_osv16", "gioyx", "goyxi", (("i", 16), ("o", 16))),
     Format("g_os_zyx_is_isv16_osv16", "giozyx", "gozyxi", (("i", 16), ("o", 16))),
     Format("oyxi", "oiyx", "oyxi"),
+    Format("ozyxi", "oizyx", "ozyxi"),
+    *(Format(f"go{axes}i", f"goi{axes}", f"go{axes}i") for axes in ("x", "yx", "zyx")),
     Format("yxio", "ioyx", "yxio"),
     Format("zyxio", "iozyx", "zyxio"),
     Format("gxio", "giox", "gxio"),

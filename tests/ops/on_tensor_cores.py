@@ -159,36 +159,61 @@ def _attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.n
     return weights / weights.sum(-1, keepdims=True) @ value
 
 
-def check_convolution(engine: Engine, rng: np.random.Generator, kernel: str, channels: int, filters: tuple[int, int],
-                      stride: int, dilations: tuple[int, int], pictures: Iterable[Shape] = PICTURES) -> None:
-    """relu(conv(x) + bias) + other over so many pictures of such heights and widths in turn, in one network; PyTorch's
-    formula in NumPy."""
+def check_convolution(engine: Engine, rng: np.random.Generator, kernel: str, channels: int, filters: Shape,
+                      stride: int, dilations: Shape, pictures: Iterable[Shape] = PICTURES) -> None:
+    """relu(conv(x) + bias) + other over so many pictures of such sizes in turn, in one network."""
     from openvino import opset13 as op
     outputs = random_size(rng, 150, False)
-    weights, bias = random_halves(rng, (outputs, channels, *filters)), random_halves(rng, (1, outputs, 1, 1))
+    weights, bias = random_halves(rng, (outputs, channels, *filters)), random_halves(rng, (outputs,))
     pad = [size // 2 for size in filters]
-    x = op.parameter([-1, channels, -1, -1], ov.Type.f16)
-    convolved = op.convolution(x, op.constant(weights), [stride] * 2, pad, pad, list(dilations), name="tiled")
-    other = op.parameter([-1, outputs, -1, -1], ov.Type.f16)
-    result = op.add(op.relu(op.add(convolved, op.constant(bias))), other)
+    x = op.parameter([-1, channels, *(-1 for _ in filters)], ov.Type.f16)
+    convolved = op.convolution(x, op.constant(weights), [stride] * len(filters), pad, pad, list(dilations),
+                               name="tiled")
+    _check_convolved(engine, rng, kernel, convolved, (weights[None], bias), (stride, pad, dilations), pictures)
+
+
+def check_group_convolution(engine: Engine, rng: np.random.Generator, kernel: str, groups: Shape, filters: Shape,
+                            stride: int, pictures: Iterable[Shape] = PICTURES) -> None:
+    """The same of `groups` (their number, the outputs and the inputs of each) of channels."""
+    from openvino import opset13 as op
+    number, outputs, inputs = groups
+    weights, bias = random_halves(rng, (*groups, *filters)), random_halves(rng, (number * outputs,))
+    pad, ones = [size // 2 for size in filters], [1 for _ in filters]
+    x = op.parameter([-1, number * inputs, *(-1 for _ in filters)], ov.Type.f16)
+    convolved = op.group_convolution(x, op.constant(weights), [stride] * len(filters), pad, pad, ones, name="tiled")
+    _check_convolved(engine, rng, kernel, convolved, (weights, bias), (stride, pad, ones), pictures)
+
+
+def _check_convolved(engine: Engine, rng: np.random.Generator, kernel: str, convolved: ov.Node,
+                     constants: tuple[np.ndarray, np.ndarray], steps: tuple[int, Shape, Shape],
+                     pictures: Iterable[Shape]) -> None:
+    from openvino import opset13 as op
+    weights, bias = constants
+    channels, along = len(bias), (1,) * (weights.ndim - 3)
+    other = op.parameter([-1, channels, *(-1 for _ in along)], ov.Type.f16)
+    result = op.add(op.relu(op.add(convolved, op.constant(bias.reshape(1, -1, *along)))), other)
+    x = convolved.input_value(0).get_node()
     network = network_of(engine, ov.Model([result], [x, other], "convolution"), kernel)
     assert any(name.startswith(kernel) for name in kernels_of(network.program))
-    for batch, height, width in pictures:
-        data = random_halves(rng, (batch, channels, height, width))
-        expected = _convolution(data, weights, stride, pad, dilations) + bias
+    for batch, *sizes in pictures:
+        data = random_halves(rng, (batch, weights.shape[0] * weights.shape[2], *sizes))
+        parts = np.split(data, len(weights), 1)
+        expected = np.concatenate([_convolution(*each, *steps) for each in zip(parts, weights, strict=True)], 1)
+        expected += bias.reshape(-1, *along)
         added = random_halves(rng, expected.shape)
         assert_close(execute(network, [data, added])[0].astype(np.float64), np.maximum(expected, 0) + added, TOLERANCE,
                      f"{data.shape} by {weights.shape}")
 
 
-def _convolution(data: np.ndarray, weights: np.ndarray, stride: int, pad: list[int],
-                 dilations: tuple[int, int]) -> np.ndarray:
-    data = np.pad(data.astype(np.float64), ((0, 0), (0, 0), (pad[0],) * 2, (pad[1],) * 2))
+def _convolution(data: np.ndarray, weights: np.ndarray, stride: int, pad: Shape, dilations: Shape) -> np.ndarray:
+    """PyTorch's formula."""
     _, _, *filters = weights.shape
-    height, width = ((size - dilation * (taps - 1) - 1) // stride + 1
-                     for size, taps, dilation in zip(data.shape[2:], filters, dilations, strict=True))
-    return sum(np.einsum("bchw,oc->bohw",
-                         data[:, :, y * dilations[0]:y * dilations[0] + (height - 1) * stride + 1:stride,
-                              x * dilations[1]:x * dilations[1] + (width - 1) * stride + 1:stride],
-                         weights[:, :, y, x].astype(np.float64))
-               for y in range(filters[0]) for x in range(filters[1]))
+    data = np.pad(data.astype(np.float64), ((0, 0), (0, 0), *((size, size) for size in pad)))
+    sizes = [(size - dilation * (taps - 1) - 1) // stride + 1
+             for size, taps, dilation in zip(data.shape[2:], filters, dilations, strict=True)]
+    result = np.zeros((len(data), len(weights), *sizes))
+    for tap in np.ndindex(*filters):
+        seen = tuple(slice(at * dilation, at * dilation + (size - 1) * stride + 1, stride)
+                     for at, dilation, size in zip(tap, dilations, sizes, strict=True))
+        result += np.moveaxis(np.tensordot(weights[(..., *tap)].astype(np.float64), data[(..., *seen)], (1, 1)), 0, 1)
+    return result

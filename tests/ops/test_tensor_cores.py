@@ -16,6 +16,7 @@ from tests.ops.on_tensor_cores import (
     TOLERANCE,
     check_attention,
     check_convolution,
+    check_group_convolution,
     check_normalised_products,
     check_product,
     network_of,
@@ -161,6 +162,27 @@ def test_convolutions(engine: Engine, tile: Tile, filter_y: int, filter_x: int, 
     _skip_unless_able(engine, tile)
     check_convolution(engine, rng, f"convolution_{_tile_name(tile)}", random_size(rng, 150, True), (filter_y, filter_x),
                       stride, (dilation, dilation))
+
+
+@pytest.mark.parametrize("filters, stride", [((3, 3, 3), 1), ((1, 5, 2), 2), ((7,), 2)])
+@pytest.mark.parametrize("tile", (*TILES, *GROUP_TILES), ids=_tile_name)
+def test_convolutions_over_other_axes(engine: Engine, tile: Tile, filters: tuple[int, ...], stride: int,
+                                      rng: np.random.Generator) -> None:
+    _skip_unless_able(engine, tile)
+    pictures = ((1, 5, 9, 8), (3, 4, 12, 7), (2, 8, 4, 20)) if len(filters) == 3 else ((2, 190), (1, 7), (3, 1000))
+    dilations = tuple(int(size) for size in rng.integers(1, 3, len(filters)))
+    check_convolution(engine, rng, f"convolution_{_tile_name(tile)}", random_size(rng, 150, True), filters, stride,
+                      dilations, pictures)
+
+
+@pytest.mark.parametrize("filters, stride", [((3, 3), 1), ((1, 5), 2), ((2, 3, 3), 1)])
+@pytest.mark.parametrize("tile", (*TILES, *GROUP_TILES), ids=_tile_name)
+def test_convolutions_of_groups(engine: Engine, tile: Tile, filters: tuple[int, ...], stride: int,
+                                rng: np.random.Generator) -> None:
+    _skip_unless_able(engine, tile)
+    pictures = ((1, 5, 9, 8), (3, 2, 12, 7)) if len(filters) == 3 else ((1, 9, 14), (3, 12, 11), (2, 20, 32))
+    groups = int(rng.integers(2, 6)), random_size(rng, 150, False), random_size(rng, 64, True)
+    check_group_convolution(engine, rng, f"convolution_{_tile_name(tile)}", groups, filters, stride, pictures)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4, 17])

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clinfer.ops.convolution import Convolution
+from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.matmul import kernels as multiplying
 from clinfer.ops.sdpa import ScaledDotProductAttention
@@ -17,6 +17,7 @@ from tests.ops.on_tensor_cores import (
     TOLERANCE,
     check_attention,
     check_convolution,
+    check_group_convolution,
     check_normalised_products,
     check_product,
     random_size,
@@ -31,6 +32,7 @@ def on_a_cpu(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     write_out(monkeypatch, MatMul, "matmul_few", "matmul_mma")
     write_out(monkeypatch, ScaledDotProductAttention, "sdpa_mma")
     write_out(monkeypatch, Convolution, "convolution_mma", "convolution_mma_planar", "convolution_mma_rows")
+    write_out(monkeypatch, GroupConvolution, "convolution_mma")
 
 
 @pytest.fixture
@@ -88,3 +90,21 @@ def test_attention(engine: Engine, with_warps: None, masked: str, walk: str, rng
 def test_convolutions(engine: Engine, with_warps: None, kernel: str, channels: int, filters: tuple[int, int],
                       stride: int, rng: np.random.Generator) -> None:
     check_convolution(engine, rng, kernel, channels, filters, stride, (1, 1), ((1, 9, 14), (2, 6, 5)))
+
+
+@pytest.mark.parametrize("tile, channels, filters, stride", [(TILES[0], 8, (3, 3, 2), 1), (TILES[1], 24, (1, 1, 1), 2),
+                                                             (TILES[4], 16, (5,), 2)], ids=str)
+def test_convolutions_over_other_axes(engine: Engine, with_warps: None, tile: Tile, channels: int,
+                                      filters: tuple[int, ...], stride: int, rng: np.random.Generator) -> None:
+    sizes = ((1, 3, 4, 5), (2, 4, 7, 3)) if len(filters) == 3 else ((2, 19), (1, 40))
+    dilations = tuple(int(size) for size in rng.integers(1, 3, len(filters)))
+    check_convolution(engine, rng, f"convolution_mma_{tile}", channels, filters, stride, dilations, sizes)
+
+
+@pytest.mark.parametrize("tile, groups, filters, stride", [
+    (TILES[0], (3, 24, 24), (3, 3), 1), (TILES[0], (2, 40, 8), (2, 3, 2), 2), (TILES[2], (2, 72, 16), (1, 1), 1),
+    (TILES[4], (3, 7, 16), (5,), 2)], ids=str)
+def test_convolutions_of_groups(engine: Engine, with_warps: None, tile: Tile, groups: tuple[int, int, int],
+                                filters: tuple[int, ...], stride: int, rng: np.random.Generator) -> None:
+    sizes = {1: ((2, 19), (1, 40)), 2: ((1, 9, 14), (3, 6, 5)), 3: ((1, 3, 4, 5), (2, 2, 7, 3))}[len(filters)]
+    check_group_convolution(engine, rng, f"convolution_mma_{tile}", groups, filters, stride, sizes)

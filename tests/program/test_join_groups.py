@@ -1,6 +1,8 @@
 """The pass that convolves several groups of channels as one, and when it keeps away."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,26 @@ def test_groups_that_fill_no_blocks_are_joined(engine: Engine, groups: tuple[int
     found = [(graph.layout(node.inputs[1]).static_shape[0], node.primitive.joined) for node in graph
              if isinstance(node.primitive, GroupConvolution)]
     assert found == (GROUPS[groups] if engine.device.type == "CPU" else [(groups[0], 1)])
+
+
+@pytest.mark.parametrize("groups, joined", [
+    ((32, 4, 4), 8), ((32, 8, 8), 4), ((32, 32, 32), 1), ((9, 24, 24), 1), ((10, 20, 4), 2), ((31, 4, 4), 1),
+    ((3, 12, 20), 1), ((2, 4, 4), 2), ((40, 1, 1), 1), ((6, 2, 4), 6)], ids=str)
+def test_groups_that_fill_no_tiles_are_joined(engine: Engine, monkeypatch: pytest.MonkeyPatch,
+                                              groups: tuple[int, int, int], joined: int) -> None:
+    monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, device_type="GPU", tensor_cores=True))
+    number, outputs, inputs = groups
+    for kind, wanted in ((np.float16, joined), (np.float32, 1)):
+        data = op.parameter([-1, number * inputs, -1, -1], kind)
+        weights = np.random.default_rng(3).standard_normal((*groups, 3, 3)).astype(kind)
+        convolved = op.group_convolution(data, op.constant(weights), [1, 1], [1, 1], [1, 1], [1, 1])
+        graph = graph_after(engine, to_topology(ov.Model([convolved], [data], "groups")).topology, PASSES)
+        node, = (node for node in graph if isinstance(node.primitive, GroupConvolution))
+        assert isinstance(node.primitive, GroupConvolution) and node.primitive.joined == wanted
+        found = graph.constants[node.inputs[1].primitive].on_host(engine.create_stream())
+        whole = found.reshape(number // wanted, wanted, outputs, wanted, inputs, 3, 3)
+        assert np.array_equal(whole[:, range(wanted), :, range(wanted)].swapaxes(0, 1).reshape(weights.shape), weights)
+        assert np.count_nonzero(whole) == np.count_nonzero(weights)
 
 
 @pytest.mark.parametrize("groups", [(4, 16, 32), (6, 8, 8), (9, 1, 1)], ids=str)

@@ -12,6 +12,7 @@
     ? FUSED##n##_LOAD##width(fused##n, FUSED##n##_INDEX_OF(at)) : (FUSED##n##_COMPUTE##width)(FUSED_FETCH(n, at)))
 #define FUSED_FETCH16_1(n, at) FUSED_FETCH_VECTOR_(n, at, 1, 16)
 #define FUSED_FETCH16_LAST(n, at) FUSED_FETCH_VECTOR_(n, at, LAST, 16)
+#define FUSED_FETCH4_1(n, at) FUSED_FETCH_VECTOR_(n, at, 1, 4)
 #define FUSED_FETCH4_LAST(n, at) FUSED_FETCH_VECTOR_(n, at, LAST, 4)
 
 // For kernels that go along the last axis, where what fused operations read has pitch 1 or 0: FUSED_ROW_START(INDEX)

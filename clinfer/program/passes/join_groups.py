@@ -1,4 +1,4 @@
-"""Convolves several groups of channels as one, where those of a group do not fill blocks of channels."""
+"""Convolves several groups of channels as one, where those of a group do not fill what kernels take at once."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -6,27 +6,30 @@ from math import gcd
 
 import numpy as np
 
+from clinfer.base.element_type import ElementType
 from clinfer.kernels.selector import ANYTHING
 from clinfer.ops.concat import Concat
 from clinfer.ops.convolution import GroupConvolution
 from clinfer.ops.convolution.kernels.cpu import NARROW_GROUPS
 from clinfer.ops.shared.channel_tiles import BLOCK
+from clinfer.ops.shared.tensor_cores import CHUNK, TILES
 from clinfer.ops.split import VariadicSplit
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.passes.byte_values import constant_before, inserted
 from clinfer.topology import Port
 
+_MOST_COLUMNS = max(tile.columns for tile in TILES)
 
 def join_groups(graph: Graph, context: BuildContext) -> None:
-    """Where a CPU convolves groups with constant weights, the fewest groups whose channels fill blocks together become
-    one, between whose parts the weights are 0, floats or compressed ones. The last groups, where too few are left, are
-    a convolution of their own."""
-    if context.engine.capabilities.device_type != "CPU":
-        return
+    """Where groups are convolved with constant weights, floats or compressed ones, the fewest groups that fill blocks
+    of channels together (CPUs), or tiles of tensor cores, become one, between whose parts the weights are 0. The last
+    groups, where too few are left, are a convolution of their own."""
     for node in graph:
         if isinstance(node.primitive, GroupConvolution) and _is_joinable(graph, context, node):
-            _join(graph, context, node, node.primitive)
+            joined = _joined(graph, context, node)
+            if joined > 1:
+                _join(graph, context, node, node.primitive, joined)
 
 
 def _is_joinable(graph: Graph, context: BuildContext, node: Node) -> bool:
@@ -34,19 +37,30 @@ def _is_joinable(graph: Graph, context: BuildContext, node: Node) -> bool:
     if any(port.primitive not in graph.constants for port in node.inputs[1:]) or primitive.output_padding \
             or primitive.fused_ops or context.options.forced(node.id) != ANYTHING:
         return False
+    return graph.element_type(node.inputs[0]).is_float
+
+
+def _joined(graph: Graph, context: BuildContext, node: Node) -> int:
+    """How many groups become one."""
     number, outputs, inputs, *_ = graph.layout(node.inputs[1]).static_shape
-    is_narrow = inputs == outputs and inputs in NARROW_GROUPS
-    return graph.element_type(node.inputs[0]).is_float and number > 1 and not is_narrow and _joined(outputs, inputs) > 1
+    device, kind = context.engine.capabilities, graph.element_type(node.inputs[0])
+    if device.device_type == "CPU":
+        is_narrow = inputs == outputs and inputs in NARROW_GROUPS
+        return 1 if is_narrow else min(BLOCK // gcd(BLOCK, outputs, inputs), number)
+    takes_tiles = device.tensor_cores and kind == ElementType.of("f16") and inputs > 1
+    return _for_tiles(number, outputs, inputs) if takes_tiles else 1
 
 
-def _joined(outputs: int, inputs: int) -> int:
-    """How many groups fill blocks of channels together."""
-    return BLOCK // gcd(BLOCK, outputs, inputs)
+def _for_tiles(number: int, outputs: int, inputs: int) -> int:
+    """The fewest of so many groups that are read in whole chunks and fill more than half of the smallest tile's
+    columns, without any that are left; 1 where that takes more columns than the largest has."""
+    whole = [n for n in range(1, number + 1) if number % n == 0 and n * inputs % CHUNK == 0]
+    fitting = [n for n in whole if n * outputs > TILES[0].columns // 2] or whole[-1:]
+    return fitting[0] if fitting and fitting[0] * outputs <= _MOST_COLUMNS else 1
 
 
-def _join(graph: Graph, context: BuildContext, node: Node, primitive: GroupConvolution) -> None:
+def _join(graph: Graph, context: BuildContext, node: Node, primitive: GroupConvolution, joined: int) -> None:
     number, outputs, inputs, *_ = graph.layout(node.inputs[1]).static_shape
-    joined = min(_joined(outputs, inputs), number)
     rest = number % joined
     if not rest:
         weights = _weights(graph, context, node, slice(None), joined)

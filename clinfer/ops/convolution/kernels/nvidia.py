@@ -8,7 +8,7 @@ from clinfer.base.format import Format
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Operand, Stage, Work, planar_formats
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared import tensor_cores
-from clinfer.ops.shared.spatial import data_view, reach
+from clinfer.ops.shared.spatial import LETTERS, data_view, reach
 from clinfer.ops.shared.tensor_cores import (
     BOX,
     BULK_TILES,
@@ -35,22 +35,24 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
     has_epilogue = True
     source = "convolution_mma.cl"
     tiles: tuple[Tile, ...] = TILES
+    takes_other_axes = True
+    """Whether it is made for groups and for three spatial axes, too."""
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_tensor_cores(device)
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         """Channels last; what stands behind data and weights as it comes."""
-        if _has_other_axes(problem):
+        if _has_other_axes(problem) and not self.takes_other_axes:
             return planar_formats(problem)
-        data, weights = Format.of("byxf"), Format.of("oyxi")
-        return Formats((data, weights, *(x.format for x in problem.inputs[2:])), (data,))
+        data = Format.of("bzyxf" if problem.inputs[0].rank > 4 else "byxf")
+        return Formats((data, _filters_together(problem), *(x.format for x in problem.inputs[2:])), (data,))
 
     def configs(self, problem: ConvolutionProblem) -> tuple[Tile, ...]:
         return self.tiles
 
     def supports(self, problem: ConvolutionProblem, tile: Tile) -> str | None:
-        if _has_other_axes(problem):
+        if _has_other_axes(problem) and not self.takes_other_axes:
             return "groups, or three spatial axes"
         if problem.primitive.factor_input is not None:
             return "a factor of the data"
@@ -71,24 +73,25 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
         return problem.depth
 
     def sizes(self, problem: ConvolutionProblem) -> tuple[Capabilities, int, int, int]:
-        """The device, and rows, columns and depth of the product that it comes to."""
+        """The device, and rows, columns and depth of the product that each group comes to."""
         return (problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs, self.depth(problem))
 
     def cost(self, problem: ConvolutionProblem, tile: Tile) -> float:
-        return tile.time(*self.sizes(problem), 1, problem.moved_bytes)
+        return tile.time(*self.sizes(problem), problem.groups.number, problem.moved_bytes)
 
     def lower(self, problem: ConvolutionProblem, tile: Tile) -> Lowered:
         return Lowered((self.stage(problem, tile),))
 
     def stage(self, problem: ConvolutionProblem, tile: Tile, *scratch: Operand) -> Stage:
         """What computes a convolution, with scratch buffers behind its operands."""
-        _, y, x = problem.filter_sizes
-        constants = {**problem.constants, **tile.constants(), "FILTER_Y": y, "FILTER_X": x,
+        z, y, x = problem.filter_sizes
+        constants = {**problem.constants, **tile.constants(), "FILTER_Z": z, "FILTER_Y": y, "FILTER_X": x,
+                     "VOLUMES": problem.inputs[0].rank > 4, "GROUPED": problem.primitive.is_grouped,
                      "ALL_HALVES": tensor_cores.stores_halves(problem)}
         sizes = self.sizes(problem)
         arguments = {**problem.steps, **tile.arguments(*sizes)}
-        return Stage(self.source, (*problem.operands(), *scratch), tile.work(*sizes), constants, arguments,
-                     problem.epilogue_views(), recipe=tile.recipe)
+        return Stage(self.source, (*problem.operands(), *scratch), tile.work(*sizes, problem.groups.number), constants,
+                     arguments, problem.epilogue_views(), recipe=tile.recipe)
 
 
 class WarpGroupKernel(MmaKernel):
@@ -106,6 +109,7 @@ class BulkKernel(MmaKernel):
 
     name = "convolution_tma"
     source = "convolution_tma.cl"
+    takes_other_axes = False
     tiles = (BULK_TILES[64], BULK_TILES[128], TURNS_TILES[128], SHARED_TILE)
 
     def targets(self, device: Capabilities) -> str | None:
@@ -135,6 +139,7 @@ class PlanarMmaKernel(MmaKernel):
 
     name = "convolution_mma_planar"
     source = "convolution_mma_planar.cl"
+    takes_other_axes = False
     tiles: tuple[Tile, ...] = (PLANAR_TILE,)
     patches = False
     """Whether runs start at multiples of `CHUNK` elements, and are as long."""
@@ -252,6 +257,12 @@ def _to_channels_last(problem: ConvolutionProblem) -> Formats:
     """Data and weights planar, the result channels last."""
     planar = planar_formats(problem)
     return planar if _has_other_axes(problem) else Formats(planar.inputs, (Format.of("byxf"),))
+
+
+def _filters_together(problem: ConvolutionProblem) -> Format:
+    """The format of weights in which those of a filter lie together, those of a tap first."""
+    axes = LETTERS[3 - max(problem.inputs[0].rank - 2, 1 if problem.primitive.is_grouped else 2):]
+    return Format.of(f"{'g' if problem.primitive.is_grouped else ''}o{axes}i")
 
 
 def _has_other_axes(problem: ConvolutionProblem) -> bool:
