@@ -14,7 +14,7 @@ from clinfer.kernels.contract import Problem
 from clinfer.kernels.implementation import generate
 from clinfer.kernels.selector import Selection, cheapest, is_able, select
 from clinfer.ops import kernels_of
-from clinfer.ops.convolution import Convolution
+from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.mvn import MVN
@@ -33,7 +33,9 @@ class Axes(list[int]):
 
 
 KINDS = ("amd", "arm", "intel", "nvidia", "hopper")
-SQUARE = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}
+POINT = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
+SQUARE = {**POINT, "pads_begin": (1, 1), "pads_end": (1, 1)}
+CUBE = {"strides": (1,) * 3, "dilations": (1,) * 3, "pads_begin": (1,) * 3, "pads_end": (1,) * 3}
 
 
 @pytest.fixture
@@ -117,6 +119,17 @@ EXPECTED = {
                                            pads_end=(3, 3)), "f16", ((8, 3, 224, 224), (64, 3, 7, 7)),
                                {"nvidia": "convolution_mma_rows_1", "arm": "convolution_ref",
                                 "": "convolution_local_64"}),
+    "volumes, f16": (Convolution("p", ("x", "w"), **CUBE), "f16", ((1, 64, 16, 56, 56), (64, 64, 3, 3, 3)),
+                     {"hopper": "convolution_wgmma_64x64", "nvidia": "convolution_mma_64x64",
+                      "arm": "convolution_ref", "": "convolution_local_64"}),
+    "groups, f16": (GroupConvolution("p", ("x", "w"), **SQUARE), "f16", ((1, 128, 56, 56), (4, 32, 32, 3, 3)),
+                    {"nvidia": "convolution_mma_32x32", "arm": "convolution_ref", "": "convolution_local_32"}),
+    "depthwise, f16": (GroupConvolution("p", ("x", "w"), **SQUARE), "f16", ((1, 144, 56, 56), (144, 1, 1, 3, 3)),
+                       {"": "convolution_depthwise_4"}),
+    "depthwise of many, f16": (GroupConvolution("p", ("x", "w"), **SQUARE), "f16",
+                               ((16, 144, 56, 56), (144, 1, 1, 3, 3)), {"": "convolution_depthwise_4"}),
+    "one pixel, f16": (Convolution("p", ("x", "w"), **POINT), "f16", ((1, 20, 1, 1), (480, 20, 1, 1)),
+                       {"": "convolution_one_pixel"}),
     "one query, f16": (ScaledDotProductAttention("p", ("q", "k", "v")), "f16",
                        ((1, 12, 1, 64), (1, 12, 512, 64), (1, 12, 512, 64)),
                        {"arm": "sdpa_ref", "": "sdpa_split_1", "nvidia": "sdpa_split_1_aligned"}),

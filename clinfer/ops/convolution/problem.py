@@ -17,6 +17,8 @@ from clinfer.ops.shared.spatial import data_view
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology import Port
 
+DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"}
+"""By their rank, the format of weights of channels with a filter each: those of a tap of 16 channels lie together."""
 _FLAT_FORMATS = {"b_fs_zyx_fsv16": "b_fs_yx_fsv16", "bfzyx": "bfyx"}
 
 

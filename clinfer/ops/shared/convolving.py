@@ -170,7 +170,7 @@ FEW_OUTPUTS = 8
 _WASTED_TILES = 4.0
 _GROUPS_PER_UNIT = 3
 """Groups at once that keep a compute unit busy."""
-_REFERENCE_ON_GPU, _REFERENCE_ON_CPU = 0.04, 0.01
+_REFERENCE_ON_GPU, _REFERENCE_ON_CPU = 0.025, 0.01
 """The share of the peak of f32 that reference kernels reach."""
 
 

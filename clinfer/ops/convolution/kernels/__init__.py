@@ -9,7 +9,7 @@ from clinfer.ops.convolution.kernels.cpu import (
     PlanarToBlocksKernel,
 )
 from clinfer.ops.convolution.kernels.floats import FloatsKernel, PairsKernel, PixelsKernel, PlanarFloatsKernel
-from clinfer.ops.convolution.kernels.gpu import LocalKernel
+from clinfer.ops.convolution.kernels.gpu import DepthwiseKernel, LocalKernel, OnePixelKernel
 from clinfer.ops.convolution.kernels.nvidia import (
     BulkKernel,
     MmaKernel,
@@ -24,5 +24,5 @@ from clinfer.ops.convolution.problem import ConvolutionProblem
 KERNELS = KernelTable((NarrowGroupsKernel(), CopiedKernel(), WindowsKernel(), PairsKernel(), FloatsKernel(),
                        PixelsKernel(), PlanarFloatsKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
                        BlocksToPlanarKernel(), BulkKernel(), WarpGroupKernel(), MmaKernel(), PatchesKernel(),
-                       RowsKernel(), PlanarMmaKernel(), LocalKernel(), ChannelsLastReference(), Reference()),
-                      ConvolutionProblem)
+                       RowsKernel(), PlanarMmaKernel(), DepthwiseKernel(), OnePixelKernel(), LocalKernel(),
+                       ChannelsLastReference(), Reference()), ConvolutionProblem)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from clinfer.base.format import Format
 from clinfer.kernels.contract import C, Formats, Kernel, Lowered, Stage, Work
-from clinfer.ops.convolution.problem import ConvolutionProblem
+from clinfer.ops.convolution.problem import DEPTHWISE_WEIGHTS, ConvolutionProblem
 from clinfer.ops.shared.channel_tiles import (
     BLOCK,
     BLOCKED_DATA,
@@ -48,7 +48,6 @@ _FAR_WEIGHTS = 1 << 19
 FLOAT_WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
 GROUPED_FLOAT_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
 PLANAR_WEIGHTS = {3: "os_iyx_osv16", 4: "os_iyx_osv16", 5: "os_izyx_osv16"}
-_DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"}
 NARROW_GROUPS = (1, 2, 4, 8)
 """Channels of a group of which blocks have several."""
 _MOST_FILTER, _MOST_STRIDE = 7, 2
@@ -259,7 +258,7 @@ class NarrowGroupsKernel(_CpuKernel[int]):
         size = weights.shape[1]
         if not problem.primitive.is_grouped or size not in NARROW_GROUPS:
             return found
-        depthwise = _DEPTHWISE_WEIGHTS[weights.rank]
+        depthwise = DEPTHWISE_WEIGHTS[weights.rank]
         name = depthwise if size == 1 else depthwise.replace("gs_o", "gs_os_").replace(
             "gsv16", f"gsv{BLOCK // size}_osv{size}")
         return Formats((found.inputs[0], Format.of(name), *found.inputs[2:]), found.outputs)
