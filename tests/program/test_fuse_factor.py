@@ -1,6 +1,8 @@
 """The pass that moves factors of channels into what reads the product: before and after, and when it keeps away."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,17 @@ def test_a_convolution_multiplies_its_data(engine: Engine, rng: np.random.Genera
     for shape in ((2, 20, 5, 7), (1, 20, 1, 3), (3, 20, 9, 18)):
         x = rng.standard_normal(shape).astype(np.float32)
         assert np.allclose(execute(fused, [x])[0], execute(unfused, [x])[0], rtol=1e-4, atol=1e-4)
+
+
+def test_tensor_cores_take_the_data_as_it_is(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    halves = Topology(given("x", ANY, 20, ANY, ANY, kind="f16"), given("y", 1, 20, 1, 1, kind="f16"),
+                      constant("w2", np.ones((40, 20, 3, 3), np.float16)),
+                      Eltwise("product", ("x", "y"), mode="Multiply"), _convolution("last", "product", "w2"))
+    for has_tensor_cores in (False, True):
+        monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, tensor_cores=has_tensor_cores))
+        for topology in halves, _excited(_convolution("last", "product", "w2", 1)):
+            data = graph_after(engine, topology, PASSES)["last"].inputs[0]
+            assert (data == Port("product")) == (has_tensor_cores and topology is halves)
 
 
 @pytest.mark.parametrize("topology", [

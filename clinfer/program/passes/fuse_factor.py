@@ -1,6 +1,7 @@
 """Moves a factor per channel, computed for each picture, into the primitive that reads the product."""
 from __future__ import annotations
 
+from clinfer.base.element_type import ElementType
 from clinfer.kernels.selector import ANYTHING
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import is_multiply
@@ -12,11 +13,11 @@ from clinfer.topology import Port
 
 def fuse_factor(graph: Graph, context: BuildContext) -> None:
     """Where a product of data [B, C, ...] and a factor [B or 1, C, 1...] is read by one convolution alone, as its data,
-    and that multiplies by itself."""
+    and that multiplies by itself. Tensor cores take the data as it is: convolutions of f16 are left to them."""
     names: SizeNames | None = None
     for node in graph:
         found = _find(graph, node, context)
-        if found is None:
+        if found is None or _is_for_tensor_cores(graph, found[0], context):
             continue
         names = names or SizeNames(graph, context)
         data, factor = found
@@ -40,6 +41,10 @@ def _find(graph: Graph, node: Node, context: BuildContext) -> tuple[Port, Port] 
         if per_channel and all(size == 1 for size in given[2:]) and _multiplying(reader, data, factor):
             return data, factor
     return None
+
+
+def _is_for_tensor_cores(graph: Graph, data: Port, context: BuildContext) -> bool:
+    return context.engine.capabilities.tensor_cores and graph.element_type(data) == ElementType.of("f16")
 
 
 def _multiplying(reader: Node, data: Port, factor: Port) -> Convolution | None:
