@@ -1,4 +1,5 @@
-"""Products in tiles of wide vectors whose last rows are smaller tiles: any number of rows, in one network."""
+"""Products in tiles of wide vectors or of AMX's registers, whose last rows are smaller ones: any number of rows, in one
+network."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -8,7 +9,7 @@ import pytest
 
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.contract import Problem
-from clinfer.ops.shared.float_products import float_tiles, narrow_only, tiles_of_rows
+from clinfer.ops.shared.float_products import IN_REGISTERS, float_tiles, narrow_only, rows_refusal, tiles_of_rows
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from tests.network.running import network_of
@@ -26,11 +27,14 @@ def able(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("kind", ["f32", "bf16"])
-@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("kind, tile", [("f32", tile) for tile in TILES] + [
+    ("bf16", tile) for tile in (*TILES, *IN_REGISTERS)])
 def test_any_number_of_rows(engine: Engine, rng: np.random.Generator, tile: int, kind: str, turned: bool) -> None:
     """relu(x @ w + bias) + other; of a left side that is turned around, all rows are copied."""
     from openvino import opset13 as op
+    refusal = rows_refusal(engine.capabilities, tile)
+    if refusal:
+        pytest.skip(refusal)
     depth, columns, kernel = 8 * int(rng.integers(1, 60)), int(rng.integers(1, 100)), f"matmul_{kind}_{tile}"
     weights, bias = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((depth, columns), columns))
     x, other = op.parameter([2, depth, -1] if turned else [2, -1, depth]), op.parameter([2, -1, columns])
@@ -60,5 +64,6 @@ def test_few_last_rows_take_less(engine: Engine) -> None:
     assert tiles_of_rows(problem, 205, 14) == tiles_of_rows(problem, 210, 14) == 15
     assert tiles_of_rows(problem, 1, 14) == 1
     assert tiles_of_rows(problem, 9, 8) == 2
+    assert [tiles_of_rows(problem, rows, 32) for rows in (1, 16, 24, 32, 64, 65)] == [0.625, 0.625, 0.75, 1, 2, 2.625]
     narrow = replace(problem.capabilities, vector_floats=8, bf16_products=False)
     assert tiles_of_rows(replace(problem, capabilities=narrow), 7, 6) == 2

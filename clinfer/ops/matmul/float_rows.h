@@ -1,6 +1,6 @@
 // Rows of the left side [.., M, K] as tiles (float_products.h) multiply them: where they lie, unless a tile of wide
-// vectors is not full, or its values do not lie together or do not fill the last step or half of it. Such rows pass
-// through a copy of ROWS_DEPTH values of each.
+// vectors, but not of AMX's registers, is not full, or its values do not lie together or do not fill the last step or
+// half of it. Such rows pass through a copy of ROWS_DEPTH values of each.
 // Few last rows are a smaller tile, because a tile takes as long for one row as for all that it has: of 4 or 8 rows
 // beside tiles of more in wide vectors.
 #define ROWS_DEPTH 256
@@ -28,6 +28,14 @@ INLINED void FUNC(add_to_4)(ulong* frame) { ADD_PRODUCTS(frame); }
 #define ADD_PRODUCTS_OF(frame, rows) ADD_PRODUCTS(frame)
 #endif
 
+#if TILE_ROWS > 14
+#define NEEDS_FULL_TILES 0
+#define HOLD_ROWS(frame, last_row) ((frame)[ROWS_HELD] = min((int)(last_row) + 1, TILE_ROWS))
+#else
+#define NEEDS_FULL_TILES (VECTOR_FLOATS != 8)
+#define HOLD_ROWS(frame, last_row)
+#endif
+
 // Copies `count` values of TILE_ROWS rows from element `start` of the first one on, and fills up the last step with
 // zeros; rows behind the last repeat it.
 void FUNC(copy_rows)(TILE_VALUE* rows, const global TILE_VALUE* left, const index_t start, const int last_row,
@@ -44,7 +52,7 @@ void FUNC(copy_rows)(TILE_VALUE* rows, const global TILE_VALUE* left, const inde
 
 // Whether all rows of a tile and all their values can be multiplied where they lie.
 #define IS_IN_PLACE(last_row, depth) \
-    (INPUT0_PITCH_X == 1 && (VECTOR_FLOATS == 8 || (last_row) >= ROWS_OF_TILE((last_row) + 1) - 1) && \
+    (INPUT0_PITCH_X == 1 && (!NEEDS_FULL_TILES || (last_row) >= ROWS_OF_TILE((last_row) + 1) - 1) && \
      (depth) % (STEPS_HALVE ? STEP_DEPTH / 2 : STEP_DEPTH) == 0)
 
 // Adds the products of `depth` values, filled up to whole steps, of rows at the address `left`, `row_bytes` from each
@@ -56,6 +64,7 @@ void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, cons
     frame[HALF_AT] = STEPS_HALVE && depth % STEP_DEPTH > 0 && depth % STEP_DEPTH <= STEP_DEPTH / 2;
     frame[STEP_BYTES] = STEP_DEPTH * sizeof(TILE_VALUE);
     READ_ONCE(frame, taps, row_bytes, last_row);
+    HOLD_ROWS(frame, last_row);
     frame[LEFT_AT] = left;
     frame[RIGHT_AT] = right;
     frame[STEP_COUNT] = (depth + STEP_DEPTH - 1) / STEP_DEPTH;

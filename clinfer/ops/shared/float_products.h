@@ -59,9 +59,12 @@
 #define FRAME(name) ulong name[FRAME_WORDS] __attribute__((aligned(64))); BEGIN_FRAME(name)
 // BEGIN_FRAME(frame) begins one that is declared otherwise. Frames that take turns SHARE_SHAPES(frame, with), and a
 // kernel ends with END_TILES(): AMX's tile registers keep their shapes from one tile to the next.
+// ROWS_HELD of their frame is how many rows there are, by default all: those behind are not read, and their sums stay.
 #if TILE_ROWS > 14
 #define SHAPES_AT 18
-#define BEGIN_FRAME(frame) ((frame)[SHAPES_AT] = (ulong)((frame) + SHAPES_AT + 1), (frame)[SHAPES_AT + 1] = 0)
+#define ROWS_HELD 20
+#define BEGIN_FRAME(frame) \
+    ((frame)[SHAPES_AT] = (ulong)((frame) + SHAPES_AT + 1), (frame)[SHAPES_AT + 1] = 0, (frame)[ROWS_HELD] = TILE_ROWS)
 #define SHARE_SHAPES(frame, with) ((frame)[SHAPES_AT] = (with)[SHAPES_AT])
 #define END_TILES() __asm__ volatile("tilerelease" ::: "memory")
 #else
@@ -136,6 +139,8 @@
 // Registers: sums 0 to 3 (16 rows x 16 columns each), rows 4 and 5, columns 6 and 7. No compiler holds anything in
 // them. Where rows are read at one distance, and their steps lie one behind another, two steps are multiplied at once.
 #define STEP_WEIGHTS 512
+// Of the frame: the bytes from the first row to the first of those in register 5, which has one row at least.
+#define LOWER_ROWS 21
 
 #if TILE_ROWS == 32
 #define OF_32_ROWS(text) text
@@ -157,16 +162,18 @@
 // Adds the products of STEP_COUNT times `depth` steps of 16 values (1 or 2), that lie `step_bytes` from each other;
 // `first`: all sums begin with the first row's, which a tile that is loaded with rows 0 bytes apart has in all rows.
 INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth, const ulong step_bytes, const bool first) {
-    // The shapes of the registers: a palette, 16 sizes of rows in bytes, 16 numbers of rows. To set them takes as long
-    // as several steps.
+    // The shapes of the registers: a palette, 16 sizes of rows in bytes, 16 numbers of rows, of which none may be 0. To
+    // set them takes as long as several steps.
     ulong* shapes = (ulong*)frame[SHAPES_AT];
-    if (*shapes != depth) {
+    const ulong rows = frame[ROWS_HELD], upper = min(rows, (ulong)16), lower = rows > 16 ? rows - 16 : 1;
+    if (*shapes != (depth | rows << 8)) {
         frame[8] = 1, frame[9] = 0, frame[10] = 0x0040004000400040, frame[11] = 0x0040004000000000 | depth * 0x00200020;
-        frame[12] = frame[13] = frame[15] = 0, frame[14] = 0x0000101010101010 | depth << 51 | depth << 59;
+        frame[12] = frame[13] = frame[15] = 0;
+        frame[14] = upper * 0x100000101 | lower * 0x10001010000 | depth << 51 | depth << 59;
         __asm__ volatile("ldtilecfg 64(%[frame])" : : [frame] "r"(frame) : "memory");
-        *shapes = depth;
+        *shapes = depth | rows << 8;
     }
-    frame[16] = depth * STEP_WEIGHTS, frame[17] = step_bytes;
+    frame[16] = depth * STEP_WEIGHTS, frame[17] = step_bytes, frame[LOWER_ROWS] = rows > 16 ? 16 * frame[ROW_BYTES] : 0;
     ulong row, right, other, tap, a, b, next, pitch = 64;
     const ulong sums_pitch = first ? 0 : 128;
     __asm__ volatile(
@@ -178,7 +185,7 @@ INLINED void FUNC(add_tile_steps)(ulong* frame, const ulong depth, const ulong s
         "1:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n leaq (%[right],%[other]), %[b]\n"
         LOAD_TILE("(%[a],%[row])", "4") LOAD_TILE("(%[right],%[pitch])", "6") LOAD_TILE("(%[b],%[pitch])", "7")
         ASK_FOR_LATER
-        OF_32_ROWS("movq %[row], %[b]\n shlq $4, %[b]\n addq %[b], %[a]\n" LOAD_TILE("(%[a],%[row])", "5"))
+        OF_32_ROWS("addq 168(%[frame]), %[a]\n" LOAD_TILE("(%[a],%[row])", "5"))
         "tdpbf16ps %%tmm6, %%tmm4, %%tmm0\n tdpbf16ps %%tmm7, %%tmm4, %%tmm1\n"
         OF_32_ROWS("tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n tdpbf16ps %%tmm7, %%tmm5, %%tmm3\n")
         "addq %[next], %[right]\n addq $8, %[tap]\n cmpq 56(%[frame]), %[tap]\n jb 1b\n"

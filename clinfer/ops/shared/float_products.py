@@ -11,7 +11,7 @@ from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import Recipe
 from clinfer.ops.shared.targets import has_wide_vectors
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.symbolic.symbols import computed, one_if_positive, pure, smaller
+from clinfer.symbolic.symbols import computed, larger, one_if_positive, pure, smaller
 
 BF16, F32 = ElementType.of("bf16"), ElementType.of("f32")
 STEP_DEPTH = 16
@@ -67,10 +67,18 @@ def tiles_of_rows(problem: Problem, rows: int, tile: int) -> float:
     """Tiles of so many rows that take as long as those that cover `rows` rows, the last of which may be smaller ones
     (ops/matmul/float_rows.h); of floats where the data is f32. `rows` may be a symbol."""
     is_float = problem.inputs[0].element_type == F32
+    if tile in IN_REGISTERS:
+        return computed(_tiles_in_registers, rows, tile)
     kind = float_tiles(problem.capabilities) if is_float else PAIR_TILES
     if kind is _NARROW or not _MOST_SMALL < tile <= _MOST_IN_VECTORS:
         return ceil(rows / tile)
     return computed(_tiles, rows, tile, kind.speeds[tile])
+
+
+@pure
+def _tiles_in_registers(rows: int, tile: int) -> float:
+    # The columns that few rows are multiplied by are read all the same, which takes as long as to multiply 20 rows.
+    return rows // tile + one_if_positive(rows % tile) * smaller(larger(rows % tile, 20) / tile, 1.0)
 
 
 @pure
