@@ -1,6 +1,8 @@
 """Kernels for NVIDIA's tensor cores on CPUs, their instructions written out (ptx.py), against NumPy."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,10 @@ def test_convolutions_of_groups(engine: Engine, with_warps: None, tile: Tile, gr
                                 filters: tuple[int, ...], stride: int, rng: np.random.Generator) -> None:
     sizes = {1: ((2, 19), (1, 40)), 2: ((1, 9, 14), (3, 6, 5)), 3: ((1, 3, 4, 5), (2, 2, 7, 3))}[len(filters)]
     check_group_convolution(engine, rng, f"convolution_mma_{tile}", groups, filters, stride, sizes)
+
+
+def test_volumes_of_few_channels_are_filled_up(engine: Engine, with_warps: None, monkeypatch: pytest.MonkeyPatch,
+                                               rng: np.random.Generator) -> None:
+    monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, tensor_cores=True))
+    check_convolution(engine, rng, f"convolution_mma_{TILES[0]}", 3, (2, 3, 3), 2, (1, 1, 1),
+                      ((1, 3, 4, 5), (2, 4, 7, 3)))

@@ -13,6 +13,7 @@ from clinfer.program.graph_drawing import draw_graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.alias_buffers import alias_buffers
 from clinfer.program.passes.build_kernels import build_kernels
+from clinfer.program.passes.fill_channels import fill_channels
 from clinfer.program.passes.float_integer_products import float_integer_products
 from clinfer.program.passes.fold_batches import fold_batches
 from clinfer.program.passes.fuse_attention import fuse_attention
@@ -85,6 +86,7 @@ PIPELINE: tuple[Pass, ...] = (
     split_products,
     join_projections,
     join_groups,
+    fill_channels,
     mark_host_nodes,
     join_split_parts,
     move_eltwise_ahead,
@@ -127,6 +129,7 @@ OPTIONAL: tuple[Pass, ...] = (
     split_products,
     join_projections,
     join_groups,
+    fill_channels,
     join_split_parts,
     move_eltwise_ahead,
     float_integer_products,
