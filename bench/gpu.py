@@ -81,11 +81,11 @@ def inputs(name: str, batch: int) -> Any:
     return torch.randn((batch, 3, 224, 224), generator=random)
 
 
-def wall_ms(call: Call) -> dict[str, float]:
-    """Milliseconds of a call that waits until all is done: median, and the slowest in ten. What an engine builds beside
-    the first calls is done by then."""
+def wall_ms(call: Call, warm_s: float = _WARM_S) -> dict[str, float]:
+    """Milliseconds of a call that waits until all is done: median, and the slowest in ten. It is called for so many
+    seconds before, in which an engine may build what it builds beside the first calls."""
     start = time.perf_counter()
-    while time.perf_counter() - start < _WARM_S:
+    while time.perf_counter() - start < warm_s:
         call()
     times = []
     for _ in range(_TIMED):
@@ -186,7 +186,7 @@ def measure_torch(engine: str, name: str, batch: int) -> dict[str, Any]:
         module = module.to(memory_format=torch.channels_last)
     start = time.perf_counter()
     with torch.no_grad():
-        run = {"eager": lambda: lambda: module(given), "graph": lambda: _captured(module, given),
+        run = {"eager": lambda: lambda: module(given), "graph": lambda: captured(module, given),
                "compiled": lambda: _compiled(module, given)}[engine]()
         result = run().double().cpu().numpy()
         torch.cuda.synchronize()
@@ -202,7 +202,8 @@ def measure_torch(engine: str, name: str, batch: int) -> dict[str, Any]:
             "error": relative_error(result, name, batch)}
 
 
-def _captured(module: Any, given: Any) -> Callable[[], Any]:
+def captured(module: Any, given: Any) -> Callable[[], Any]:
+    """A call that replays a CUDA graph of a PyTorch module."""
     torch = import_module("torch")
 
     side = torch.cuda.Stream()
