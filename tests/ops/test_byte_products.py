@@ -6,12 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from clinfer.base.element_type import ElementType
+from clinfer.base.grid import Grid
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import ANY
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels.jitter import common_source, kernel_source
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
+from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.quantised_convolution import QuantisedConvolution
@@ -55,8 +58,9 @@ def _skip_unless_able(engine: Engine, tile: int) -> None:
 
 
 def _check(engine: Engine, rng: np.random.Generator, shape: tuple[int, int], tile: int, zero_point: int = 128,
-           transpose: bool = False, rows: tuple[int, ...] = (1, 30, 3, 0, 15)) -> None:
-    """A product with a bias and a fused addition, at extreme values too, for these numbers of rows in turn."""
+           transpose: bool = False, rows: tuple[int, ...] = (1, 30, 3, 0, 15), stored: bool = False) -> None:
+    """A product with a bias and a fused addition, at extreme values too, for these numbers of rows in turn; `stored`:
+    the data is stored as bytes before."""
     depth, columns = shape
     weights = rng.integers(-128, 128, shape).astype(np.int8)
     weights[:, 0] = 127
@@ -66,10 +70,12 @@ def _check(engine: Engine, rng: np.random.Generator, shape: tuple[int, int], til
     constants = [constant("w", weights.T.copy() if transpose else weights), constant("scale", scale),
                  constant("grid", np.array([[1 / STEP, zero_point, STEP]], np.float32)), constant("start", start),
                  constant("bias", bias)]
-    product = MatMul("y", ("x", *(c.id for c in constants)), transpose_b=transpose, quantisation=Quantisation(2),
-                     data_grid=3)
-    topology = Topology(given("x", 2, ANY, depth), *constants, product, given("other", 2, ANY, columns),
-                        Eltwise("sum", ("y", "other"), mode="Add"), Eltwise("high", ("sum",), mode="Relu"))
+    bytes_of = Convert("bytes", ("x",), destination_type=ElementType.on(Grid(float(STEP), zero_point)).name)
+    product = MatMul("y", ("bytes" if stored else "x", *(c.id for c in constants)), transpose_b=transpose,
+                     quantisation=Quantisation(2), data_grid=3)
+    topology = Topology(given("x", 2, ANY, depth), *([bytes_of] if stored else []), *constants, product,
+                        given("other", 2, ANY, columns), Eltwise("sum", ("y", "other"), mode="Add"),
+                        Eltwise("high", ("sum",), mode="Relu"))
     options = BuildOptions({"y": ("", f"matmul_bytes_{tile}")})
     program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
     network = Network(program, engine.create_stream(), OpenVinoShapeInference())
@@ -88,6 +94,15 @@ def _check(engine: Engine, rng: np.random.Generator, shape: tuple[int, int], til
 def test_every_tile_is_exact(engine: Engine, rng: np.random.Generator, tile: int) -> None:
     _skip_unless_able(engine, tile)
     _check(engine, rng, (75, 41), tile, transpose=tile % 8 == 0)
+
+
+@pytest.mark.parametrize("tile", [32, 16, 14, 6])
+@pytest.mark.parametrize("depth", [4, 64, 196, 1088, 99])
+def test_bytes_are_read_where_they_lie(engine: Engine, rng: np.random.Generator, tile: int, depth: int) -> None:
+    """Any number of rows, of which a tile and a run of tiles may lack some."""
+    _skip_unless_able(engine, tile)
+    some = tuple(int(rows) for rows in rng.integers(1, 9 * tile, 5))
+    _check(engine, rng, (depth, int(rng.integers(1, 200))), tile, rows=(tile, 1, 8 * tile + 1, *some), stored=True)
 
 
 @pytest.mark.parametrize("tile", [14, 32, 6, 5])
@@ -213,8 +228,9 @@ kernel void live(global const float* values, global const char* columns, global 
     for (int i = 0; i < TILE_ROWS * 24; ++i) rows[i] = data[i];
     ulong taps[2] = {12 * HELD_BYTES, 0};
     float16 added = 0.0f;
+    STATE(state);
     for (int turn = 0; turn < 3; ++turn) {
-        FUNC(add_byte_products)(sums, AT(rows), 24 * HELD_BYTES, taps, 2, 12 / STEP_VALUES, columns,
+        FUNC(add_byte_products)(state, sums, AT(rows), 24 * HELD_BYTES, TILE_ROWS, taps, 2, 12 / STEP_VALUES, columns,
                                 24 * PANEL_COLUMNS, 2, turn == 0);
         #pragma unroll
         for (int i = 0; i < 40; ++i) kept[i] = kept[i] * 0.5f + (float16)(turn + i);

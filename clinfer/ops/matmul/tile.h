@@ -23,6 +23,20 @@ void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const index_t 
     }
 }
 
+// Writes those of 16 results from `column` on that the output has, the first one at `to`, with fused operations; `at`
+// has the coordinates of the first one, and is changed.
+void FUNC(store_some)(const float16 results, index_t* at, const index_t to, const int column,
+                      global OUTPUT0_TYPE* output ARGS) {
+    float each[16];
+    vstore16(results, 0, each);
+    for (int n = 0; n < 16 && column + n < OUTPUT0_SIZE_X; ++n) {
+        at[OUTPUT0_RANK - 1] = column + n;
+        FUSED_OPS(each[n], at)
+        OUTPUT0_STORE(output, to + n * OUTPUT0_PITCH_X, each[n]);
+    }
+    at[OUTPUT0_RANK - 1] = column;
+}
+
 // Writes sums [TILE_ROWS][TILE_COLUMNS], in the order of ROW_PART, as the output's rows from `first_row` and columns
 // from `first_column` on, with bias and fused operations; `at` has the coordinates of the batch.
 void FUNC(store_rows)(const float* totals, index_t* at, const int first_row, const int first_column, BIAS_PARAMETER
@@ -41,13 +55,7 @@ void FUNC(store_rows)(const float* totals, index_t* at, const int first_row, con
                 FUSED_OPS16(total, at, LAST)
                 OUTPUT0_STORE16(output, to, total);
             } else {
-                float sums[16];
-                vstore16(total, 0, sums);
-                for (int n = 0; n < 16 && column + n < OUTPUT0_SIZE_X; ++n) {
-                    at[OUTPUT0_RANK - 1] = column + n;
-                    FUSED_OPS(sums[n], at)
-                    OUTPUT0_STORE(output, to + n * OUTPUT0_PITCH_X, sums[n]);
-                }
+                FUNC(store_some)(total, at, to, column, output PASS_ARGS);
             }
         }
     }

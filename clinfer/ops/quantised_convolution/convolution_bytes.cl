@@ -77,16 +77,16 @@ void FUNC(gather)(uchar* to, const global uchar* data, const int tap, const int 
     }
 }
 
-void FUNC(add_up)(int* sums, const global uchar* data, const global char* weights, const int panels, const int row,
-                  const int first, const int pixels, const uchar zero ARGS) {
+void FUNC(add_up)(ulong* state, int* sums, const global uchar* data, const global char* weights, const int panels,
+                  const int row, const int first, const int pixels, const uchar zero ARGS) {
     const int taps = FILTER_ROWS * ARG_FILTER_X;
     const ulong whole[1] = {0};
     uchar rows[TILE_ROWS * ROW_BYTES];
     for (int tap = 0; tap < taps; tap += MOST_TAPS) {
         const int count = min(MOST_TAPS, taps - tap);
         FUNC(gather)(rows, data, tap, count, first, pixels, zero PASS_ARGS);
-        FUNC(add_byte_products)(sums, AT(rows), ROW_BYTES, whole, 1, count * STEPS, weights + tap * TAP_WEIGHTS,
-                                taps * TAP_WEIGHTS, panels, tap == 0);
+        FUNC(add_byte_products)(state, sums, AT(rows), ROW_BYTES, pixels, whole, 1, count * STEPS,
+                                weights + tap * TAP_WEIGHTS, taps * TAP_WEIGHTS, panels, tap == 0);
     }
 }
 #else
@@ -137,8 +137,8 @@ void FUNC(find_taps)(ulong* taps, const int first, const int count, const ulong 
     }
 }
 
-void FUNC(add_up)(int* sums, const global uchar* data, const global char* weights, const int panels, const int row,
-                  const int first, const int pixels, const uchar zero ARGS) {
+void FUNC(add_up)(ulong* state, int* sums, const global uchar* data, const global char* weights, const int panels,
+                  const int row, const int first, const int pixels, const uchar zero ARGS) {
     const int y = row * ARG_STRIDE_Y - ARG_PAD_Y, x = first * ARG_STRIDE_X - ARG_PAD_X;
     const int span = (TILE_ROWS - 1) * ARG_STRIDE_X + (ARG_FILTER_X - 1) * ARG_DILATION_X + 1;
     const ulong panel_bytes = (ulong)FILTER_ROWS * ARG_FILTER_X * TAP_WEIGHTS;
@@ -154,15 +154,16 @@ void FUNC(add_up)(int* sums, const global uchar* data, const global char* weight
 #if READS_DATA
         if (is_read) {
             FUNC(find_taps)(taps, done, count, INPUT0_PITCH_1, ARG_DILATION_Y * INPUT0_PITCH_2 PASS_ARGS);
-            FUNC(add_byte_products)(sums, AT(data + y * INPUT0_PITCH_2 + x * PIXEL_BYTES), ARG_STRIDE_X * PLACE_BYTES,
-                                    taps, runs, steps, columns, panel_bytes, panels, done == 0);
+            FUNC(add_byte_products)(state, sums, AT(data + y * INPUT0_PITCH_2 + x * PIXEL_BYTES),
+                                    ARG_STRIDE_X * PLACE_BYTES, TILE_ROWS, taps, runs, steps, columns, panel_bytes,
+                                    panels, done == 0);
             continue;
         }
 #endif
         FUNC(copy_patch)(patch, data, done, count, y, x, span, zero PASS_ARGS);
         FUNC(find_taps)(taps, 0, count, (ulong)ARG_FILTER_Y * span * PLACE_BYTES, span * PLACE_BYTES PASS_ARGS);
-        FUNC(add_byte_products)(sums, AT(patch), ARG_STRIDE_X * PLACE_BYTES, taps, runs, steps, columns, panel_bytes,
-                                panels, done == 0);
+        FUNC(add_byte_products)(state, sums, AT(patch), ARG_STRIDE_X * PLACE_BYTES, TILE_ROWS, taps, runs, steps,
+                                columns, panel_bytes, panels, done == 0);
     }
 }
 #endif
@@ -204,11 +205,13 @@ KERNEL(convolution_bytes)(const global INPUT0_TYPE* restrict data, const global 
     const uchar zero = convert_uchar_sat_rte(INPUT3_LOAD(grid, INPUT3_OFFSET + 1));
     const float step = INPUT3_LOAD(grid, INPUT3_OFFSET + 2);
     SUMS(sums, MOST_PANELS);
+    STATE(state);
     EACH_TILE_OF_RUN(0, tile, ARG_TILES) {
         const int row = tile / ARG_ROW_TILES, first = tile % ARG_ROW_TILES * TILE_ROWS;
         const int pixels = min(TILE_ROWS, ARG_ROW_PIXELS - first);
-        FUNC(add_up)(sums, picture, columns, panels, row, first, pixels, zero PASS_ARGS);
+        FUNC(add_up)(state, sums, picture, columns, panels, row, first, pixels, zero PASS_ARGS);
         FUNC(store_sums)(sums, scale, start_sums, step, PASS_BIAS output, batch, first_panel * PANEL_COLUMNS,
                          min(outputs, (first_panel + panels) * PANEL_COLUMNS), row, first, pixels PASS_ARGS);
     }
+    END_PRODUCTS();
 }

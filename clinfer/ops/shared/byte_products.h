@@ -1,10 +1,13 @@
 // Products of unsigned with signed bytes, added up in 32 bits: TILE_ROWS (1 to 14, 16, 32) rows x panels of
 // PANEL_COLUMNS columns, two vectors of VECTOR_FLOATS (16 or 8), for CPUs.
-//   FUNC(add_byte_products)(sums, rows, row_bytes, taps, tap_count, steps, columns, panel_bytes, panels, begins)
+//   FUNC(add_byte_products)(state, sums, rows, row_bytes, row_count, taps, tap_count, steps, columns, panel_bytes,
+//                           panels, begins)
 //     adds to `sums` [panels][TILE_ROWS][PANEL_COLUMNS], which are 0 if it `begins`, the products of each row with each
 //     panel. A row is `tap_count` runs of steps * STEP_VALUES values, the same distances (`taps`, in bytes) from where
 //     it begins; rows begin `row_bytes` from each other. A panel has for each step of each run STEP_VALUES bytes of
-//     each of its columns; panels are `panel_bytes` from each other. None of the counts is 0.
+//     each of its columns; panels are `panel_bytes` from each other. None of the counts is 0. Where ROWS_MAY_LACK, only
+//     the first `row_count` rows need be there, 1 at least; the sums of the others are anything.
+//   STATE(name), END_PRODUCTS()             declares the state that products of one work-item share; behind the last
 //   HELD, HELD4, HELD16, HELD_BYTES         the type in which the values of rows lie there, vectors, and its bytes
 //   TO_HELD(n, values)                      a uchar4 or uchar16 as such a vector
 //   PLACE                                   what `rows` is: in AT(pointer) of private memory, and READS_DATA if it may
@@ -12,7 +15,7 @@
 //   ROW_VALUES, ROW_BYTES                   room for one row that is packed
 //   SUMS(name, panels)                      declares an array of sums, whose vectors do not lie across lines of a cache
 // With BYTE_PRODUCTS that is inline assembly: with STEP_VALUES 4 of AVX-512's VNNI, of 16 and 32 rows of AMX, where
-// rows are packed: one run, ROW_BYTES from each other; with STEP_VALUES 2 and vectors of 8 of AVX2, for up to 6 rows
+// a row is one run; with STEP_VALUES 2 and vectors of 8 of AVX2, for up to 6 rows
 // whose values lie in 16 bits. Some compilers take no names of vector registers there, neither as operands nor as
 // clobbered ones. So it takes addresses alone, and leaves every register as it was, but for tile registers, in which no
 // compiler holds anything.
@@ -46,11 +49,26 @@
 #define TO_HELD(n, values) (values)
 #endif
 
+#if TILE_ROWS <= 14
+#define ROWS_MAY_LACK 0
+#define STATE(name) ulong name[1] = {0}
+#define END_PRODUCTS()
+#endif
+
 #if TILE_ROWS > 14
 // Tiles: sums 0 to 3 (16 rows x 16 columns each), rows 4 and 5, columns 6 and 7.
-#define PLACE const uchar*
-#define AT(pointer) (pointer)
-#define READS_DATA 0
+#define PLACE ulong
+#define AT(pointer) ((ulong)(pointer))
+#define READS_DATA 1
+#define ROWS_MAY_LACK 1
+// The shapes that the registers have, none yet, which they keep from one tile to the next. Which columns each turn asks
+// for: how far they lie behind those that it multiplies, in bytes, and how many times four lines of the cache; a turn
+// multiplies eight times as many.
+#define STATE(name) ulong name[3] = {0, 2 * TURN_BYTES, ASKS_OF_TURN}
+#define ASK_FOR(name, distance, asks) ((name)[1] = (distance), (name)[2] = (asks))
+#define TURN_BYTES 2048
+#define ASKS_OF_TURN 8
+#define END_PRODUCTS() __asm__ volatile("tilerelease" : : : "memory")
 #if TILE_ROWS == 32
 #define BP_OF_32_ROWS(text) text
 #else
@@ -62,52 +80,55 @@
 #define BP_LOAD_TILE(place, n) "tileloadd " place ", %%tmm" n "\n"
 #define BP_STORE_TILE(place, n) "tilestored %%tmm" n ", " place "\n"
 
-// Columns that are multiplied two turns later, which come from the second cache.
-#define BP_ASK(n) "prefetcht0 4096+128*" #n "(%[columns])\n prefetcht0 4160+128*" #n "(%[columns])\n"
-#define BP_ASK_FOR_LATER \
-    BP_ASK(0) BP_ASK(1) BP_ASK(2) BP_ASK(3) BP_ASK(4) BP_ASK(5) BP_ASK(6) BP_ASK(7) \
-    BP_ASK(8) BP_ASK(9) BP_ASK(10) BP_ASK(11) BP_ASK(12) BP_ASK(13) BP_ASK(14) BP_ASK(15)
-
 // The same of one panel and `turns` times as many steps as the shapes of the registers tell.
-INLINED void FUNC(add_turns)(int* sums, const uchar* rows, const global char* columns, const ulong turns,
-                             const bool begins) {
-    ulong left = turns, pitch = 128, row = ROW_BYTES;
-    const ulong is_new = begins;
+INLINED void FUNC(add_turns)(const ulong* state, int* sums, const ulong rows, const ulong row_bytes,
+                             const int row_count, const global char* columns, const ulong turns, const bool begins) {
+    ulong left = turns, upper = rows, lower = rows + (row_count > 16 ? 16 * row_bytes : 0), later, asks;
+    const ulong is_new = begins, pitch = 128;
     __asm__ volatile(
         "testq %[is_new], %[is_new]\n jnz 2f\n" BP_MOVE_SUMS(BP_LOAD_TILE) "jmp 1f\n"
         "2:\n tilezero %%tmm0\n tilezero %%tmm1\n" BP_OF_32_ROWS("tilezero %%tmm2\n tilezero %%tmm3\n")
-        "1:\n" BP_LOAD_TILE("(%[rows],%[row])", "4") BP_LOAD_TILE("(%[columns],%[pitch])", "6")
-        BP_LOAD_TILE("64(%[columns],%[pitch])", "7") BP_OF_32_ROWS(BP_LOAD_TILE("17408(%[rows],%[row])", "5"))
-        BP_ASK_FOR_LATER
+        "1:\n" BP_LOAD_TILE("(%[upper],%[row])", "4") BP_LOAD_TILE("(%[columns],%[pitch])", "6")
+        BP_LOAD_TILE("64(%[columns],%[pitch])", "7") BP_OF_32_ROWS(BP_LOAD_TILE("(%[lower],%[row])", "5"))
+        "movq 8(%[state]), %[later]\n addq %[columns], %[later]\n movq 16(%[state]), %[asks]\n"
+        "3:\n prefetcht1 (%[later])\n prefetcht1 64(%[later])\n prefetcht1 128(%[later])\n"
+        "prefetcht1 192(%[later])\n addq $256, %[later]\n decq %[asks]\n jnz 3b\n"
         "tdpbusd %%tmm6, %%tmm4, %%tmm0\n tdpbusd %%tmm7, %%tmm4, %%tmm1\n"
-        BP_OF_32_ROWS("tdpbusd %%tmm6, %%tmm5, %%tmm2\n tdpbusd %%tmm7, %%tmm5, %%tmm3\n")
-        "addq $64, %[rows]\n addq $2048, %[columns]\n decq %[left]\n jnz 1b\n" BP_MOVE_SUMS(BP_STORE_TILE)
-        : [rows] "+r"(rows), [columns] "+r"(columns), [left] "+r"(left)
-        : [sums] "r"(sums), [pitch] "r"(pitch), [row] "r"(row), [is_new] "r"(is_new)
+        BP_OF_32_ROWS("tdpbusd %%tmm6, %%tmm5, %%tmm2\n tdpbusd %%tmm7, %%tmm5, %%tmm3\n addq $64, %[lower]\n")
+        "addq $64, %[upper]\n addq $2048, %[columns]\n decq %[left]\n jnz 1b\n" BP_MOVE_SUMS(BP_STORE_TILE)
+        : [upper] "+r"(upper), [lower] "+r"(lower), [columns] "+r"(columns), [left] "+r"(left), [later] "=&r"(later),
+          [asks] "=&r"(asks)
+        : [sums] "r"(sums), [pitch] "r"(pitch), [row] "r"(row_bytes), [is_new] "r"(is_new), [state] "r"(state)
         : "memory", "cc");
 }
 
 // The same of all panels, for turns of `depth` steps, 16 at most: to set the shapes takes as long as several turns.
-INLINED void FUNC(add_turns_of_panels)(int* sums, const uchar* rows, const global char* columns,
-                                       const ulong panel_bytes, const int panels, const ulong turns, const ulong depth,
-                                       const bool begins) {
-    // A palette, 16 sizes of rows in bytes, 16 numbers of rows.
-    ulong shapes[8] = {1, 0, 0x0040004000400040, 0x0040004000000000 | depth * 0x00040004, 0, 0,
-                       0x0000101010101010 | depth << 48 | depth << 56, 0};
-    __asm__ volatile("ldtilecfg (%[shapes])" : : [shapes] "r"(shapes) : "memory");
+INLINED void FUNC(add_turns_of_panels)(ulong* state, int* sums, const ulong rows, const ulong row_bytes,
+                                       const int row_count, const global char* columns, const ulong panel_bytes,
+                                       const int panels, const ulong turns, const ulong depth, const bool begins) {
+    const ulong upper = min(row_count, 16), lower = max(row_count - 16, 1);
+    if (*state != (depth | (ulong)row_count << 8)) {
+        // A palette, 16 sizes of rows in bytes, 16 numbers of rows, of which none may be 0.
+        ulong shapes[8] = {1, 0, 0x0040004000400040, 0x0040004000000000 | depth * 0x00040004, 0, 0,
+                           upper * 0x100000101 | lower * 0x10001010000 | depth << 48 | depth << 56, 0};
+        __asm__ volatile("ldtilecfg (%[shapes])" : : [shapes] "r"(shapes) : "memory");
+        *state = depth | (ulong)row_count << 8;
+    }
     for (int p = 0; p < panels; ++p)
-        FUNC(add_turns)(sums + p * PANEL_SUMS, rows, columns + p * panel_bytes, turns, begins);
-    __asm__ volatile("tilerelease" : : : "memory");
+        FUNC(add_turns)(state, sums + p * PANEL_SUMS, rows, row_bytes, row_count, columns + p * panel_bytes, turns,
+                        begins);
 }
 
-void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const ulong* taps, const int tap_count,
-                             const int steps, const global char* columns, const ulong panel_bytes, const int panels,
-                             const bool begins) {
+void FUNC(add_byte_products)(ulong* state, int* sums, PLACE rows, const ulong row_bytes, const int row_count,
+                             const ulong* taps, const int tap_count, const int steps, const global char* columns,
+                             const ulong panel_bytes, const int panels, const bool begins) {
     const int turns = steps / 16, rest = steps % 16;
-    if (turns) FUNC(add_turns_of_panels)(sums, rows, columns, panel_bytes, panels, turns, 16, begins);
+    if (turns)
+        FUNC(add_turns_of_panels)(state, sums, rows, row_bytes, row_count, columns, panel_bytes, panels, turns, 16,
+                                  begins);
     if (rest)
-        FUNC(add_turns_of_panels)(sums, rows + turns * 64, columns + turns * 2048, panel_bytes, panels, 1, rest,
-                                  begins && !turns);
+        FUNC(add_turns_of_panels)(state, sums, rows + turns * 64, row_bytes, row_count, columns + turns * 2048,
+                                  panel_bytes, panels, 1, rest, begins && !turns);
 }
 #elif BYTE_PRODUCTS
 #define ROWS_BY_PITCH 1
@@ -156,9 +177,9 @@ void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const
     "7:\n" BP_PAIR(0) MOVE_ROWS(4) "addq $32, %[right]\n decq %[left]\n jnz 7b\n 8:\n"
 #endif
 
-void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const ulong* taps, const int tap_count,
-                             const int steps, const global char* columns, const ulong panel_bytes, const int panels,
-                             const bool begins) {
+void FUNC(add_byte_products)(ulong* state, int* sums, PLACE rows, const ulong row_bytes, const int row_count,
+                             const ulong* taps, const int tap_count, const int steps, const global char* columns,
+                             const ulong panel_bytes, const int panels, const bool begins) {
     ulong frame[16 + 8 * 31] __attribute__((aligned(64)));
     frame[0] = rows, frame[1] = row_bytes, frame[2] = (ulong)taps, frame[3] = (ulong)(taps + tap_count);
     frame[4] = steps, frame[5] = (ulong)columns, frame[6] = panel_bytes, frame[7] = panels;
@@ -184,9 +205,9 @@ void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const
 #define AT(pointer) (pointer)
 #define READS_DATA 0
 
-void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const ulong* taps, const int tap_count,
-                             const int steps, const global char* columns, const ulong panel_bytes, const int panels,
-                             const bool begins) {
+void FUNC(add_byte_products)(ulong* state, int* sums, PLACE rows, const ulong row_bytes, const int row_count,
+                             const ulong* taps, const int tap_count, const int steps, const global char* columns,
+                             const ulong panel_bytes, const int panels, const bool begins) {
     for (int p = 0; p < panels; ++p, sums += PANEL_SUMS) {
         for (int i = 0; begins && i < PANEL_SUMS; i += 16) vstore16((int16)0, 0, sums + i);
         const global int* fours = (const global int*)(columns + p * panel_bytes);

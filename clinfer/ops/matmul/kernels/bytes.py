@@ -9,13 +9,16 @@ from clinfer.kernels.contract import BufferRef, Formats, Kernel, Lowered, Operan
 from clinfer.kernels.cost import time_of
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared.byte_products import byte_tiles, flops_of, most_panels, tile_refusal
+from clinfer.ops.shared.float_products import IN_REGISTERS
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.tile_runs import shared_panels
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.symbolic.symbols import computed
+from clinfer.symbolic.symbols import computed, smaller
 
 _FILLING, _STORING = 6.0, 12.0
 """Operations of f32 in the time of which a number of the left side becomes a byte, and a sum is scaled and stored."""
+_MOST_TILES = 8
+"""Of rows, which one work-item multiplies by each panel."""
 
 
 class BytesKernel(Kernel[MatMulProblem, int]):
@@ -50,27 +53,39 @@ class BytesKernel(Kernel[MatMulProblem, int]):
     def cost(self, problem: MatMulProblem, tile: int) -> float:
         rows, panels = ceil(problem.rows / tile) * tile * problem.batch, _panels(problem)
         columns = panels * byte_tiles(problem.capabilities).columns
-        filled = rows * problem.depth * ceil(panels / _shared_panels(problem, tile))
+        passes = 0 if _lies_in_place(problem, tile) else ceil(panels / _shared_panels(problem, tile, 1))
+        filled = rows * problem.depth * passes
         flops = (flops_of(rows * columns * problem.depth, tile, problem.capabilities) + filled * _FILLING
                  + rows * columns * _STORING)
         return time_of(problem.capabilities.ceilings, flops=flops, nbytes=problem.moved_bytes)
 
     def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
-        shared, tiles = _shared_panels(problem, tile), byte_tiles(problem.capabilities)
-        work = Work((ceil(problem.rows / tile), ceil(_panels(problem) / shared), problem.batch), (1, 1, 1))
-        constants = {**problem.constants, **tiles.constants(tile)}
-        return Lowered((Stage("matmul_bytes.cl", _operands(problem), work, constants, {"panels": shared},
+        tiles, in_place = byte_tiles(problem.capabilities), _lies_in_place(problem, tile)
+        run = computed(smaller, ceil(problem.rows / tile), _MOST_TILES) if in_place and problem.is_static else 1
+        shared = _shared_panels(problem, tile, run)
+        work = Work((ceil(problem.rows / (tile * run)), ceil(_panels(problem) / shared), problem.batch), (1, 1, 1))
+        constants = {**problem.constants, **tiles.constants(tile), "IN_PLACE": in_place}
+        return Lowered((Stage("matmul_bytes.cl", _operands(problem), work, constants, {"panels": shared, "tiles": run},
                               problem.epilogue_views(), recipe=tiles.recipe),))
+
+
+def _lies_in_place(problem: MatMulProblem, tile: int) -> bool:
+    """Whether rows of bytes are all that is read of the left side, and the tiles may lack some."""
+    left, step = problem.inputs[0], byte_tiles(problem.capabilities).step_values
+    depth = left.shape[-1]
+    return (tile in IN_REGISTERS and left.element_type.grid is not None and not problem.primitive.transpose_a
+            and isinstance(depth, int) and depth % step == 0)
 
 
 def _panels(problem: MatMulProblem) -> int:
     return ceil(problem.columns / byte_tiles(problem.capabilities).columns)
 
 
-def _shared_panels(problem: MatMulProblem, tile: int) -> int:
+def _shared_panels(problem: MatMulProblem, tile: int, run: int) -> int:
+    """The panels of one work-item, which computes `run` tiles of rows."""
     if not problem.is_static:
         return 1
-    return computed(shared_panels, ceil(problem.rows / tile) * problem.batch, _panels(problem),
+    return computed(shared_panels, ceil(problem.rows / (tile * run)) * problem.batch, _panels(problem),
                     problem.capabilities.compute_units, most_panels(byte_tiles(problem.capabilities), tile))
 
 
