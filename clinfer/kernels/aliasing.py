@@ -9,28 +9,29 @@ from clinfer.kernels.contract import Move, Problem
 
 @dataclass(frozen=True)
 class Alias:
-    """A stage that is left out where one of its two tensors lies within the other.
+    """A move that is needless where one of its two tensors lies within the other; a stage is left out if all of its
+    moves are needless.
 
-    `output_moves`: the output lies within the input (the only stage that writes the output, which it fills);
-    else the input lies within the output.
+    `move`: its number among those of all stages. `output_moves`: the output lies within the input (the only move that
+    writes the output, which it fills); else the input lies within the output.
     """
 
-    stage: int
+    move: int
     input: int
     output: int
     output_moves: bool
 
 
 def aliases_of(moves: Sequence[Move | None]) -> tuple[Alias, ...]:
-    """An alias for each stage that is nothing but a move."""
-    found = [(stage, move) for stage, move in enumerate(moves) if move is not None]
+    """An alias for each move of the stages that do nothing else."""
+    found = [(number, move) for number, move in enumerate(moves) if move is not None]
     writers = [move.output for _, move in found]
-    return tuple(Alias(stage, move.input, move.output, writers.count(move.output) == 1) for stage, move in found)
+    return tuple(Alias(number, move.input, move.output, writers.count(move.output) == 1) for number, move in found)
 
 
 def offset_within(alias: Alias, move: Move | None, problem: Problem) -> int | None:
-    """Where in bytes the moved tensor starts within the other one, so that the stage has nothing to do; None where
-    it must be carried out."""
+    """Where in bytes the moved tensor starts within the other one, so that the move is needless; None where it must be
+    carried out."""
     if move is None or move.run is None or why_copied(alias, move, problem) is not None:
         return None
     source, target, _ = move.run
@@ -38,7 +39,7 @@ def offset_within(alias: Alias, move: Move | None, problem: Problem) -> int | No
 
 
 def why_copied(alias: Alias, move: Move | None, problem: Problem) -> str | None:
-    """Why a stage must be carried out for static layouts, or None."""
+    """Why a move must be carried out for static layouts, or None."""
     if move is None or move.run is None:
         return "the elements are no single run of bytes on both sides"
     source, target, nbytes = move.run

@@ -203,7 +203,9 @@ class Stage:
 
     `epilogue_views`, of the stage that stores output 0: how each fused input is seen, stretched to the output's view,
     axis by axis (`include/epilogue.cl`). None: the stage applies no fused operations.
-    `move`: the stage only moves elements; all kernels of an operation that share formats must tell the same.
+    `move`: the stage only moves elements; all kernels of an operation that share formats must tell the same moves, in
+    the same order. `further_moves`: what it moves besides, for which it looks whether something lies in its place
+    already, as all of them may.
     `recipe`: how the code is built.
     """
 
@@ -214,6 +216,7 @@ class Stage:
     arguments: Mapping[str, int] = field(default_factory=dict)
     epilogue_views: tuple[TensorView, ...] | None = None
     move: Move | None = None
+    further_moves: tuple[Move, ...] = ()
     entry: str = ""
     package: str = ""
     recipe: Recipe = USUAL
@@ -224,6 +227,11 @@ class Stage:
         """The name given to KERNEL() in the source."""
         return self.entry or self.source.removesuffix(".cl")
 
+    @property
+    def moves(self) -> tuple[Move | None, ...]:
+        """All that it moves, of which it can be left out if each is needless; None, alone, where it does more."""
+        return (self.move, *self.further_moves)
+
 
 @dataclass(frozen=True)
 class Lowered:
@@ -231,6 +239,11 @@ class Lowered:
 
     stages: tuple[Stage, ...]
     scratch: tuple[int, ...] = ()
+
+    @property
+    def moves(self) -> tuple[Move | None, ...]:
+        """Those of its stages, one behind the other."""
+        return tuple([move for stage in self.stages for move in stage.moves])
 
 
 # -- the contract -----------------------------------------------------------------------------------

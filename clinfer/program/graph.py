@@ -20,7 +20,7 @@ from clinfer.topology import Input, Port, Primitive, Topology
 
 
 class AliasedBuffer(NamedTuple):
-    """A stage of a node that is left out where tensor `moved` lies within tensor `within` (ports that own memory):
+    """A copy of a node that need not be made where tensor `moved` lies within tensor `within` (ports that own memory):
     in some plans, or (`is_certain`) in all.
     """
 
@@ -36,7 +36,7 @@ class Node:
 
     `layouts`: one per output (shapes may be dynamic). `on_host`: computed with NumPy, never by the
     device. `is_view`: its output is input 0's memory. `selection`: its kernels. `aliases`: which of its copies
-    need not be made; `copies`: (stage, reason) of those that always are.
+    need not be made; `copies`: (number, reason) of those that always are.
     """
 
     primitive: Primitive

@@ -54,7 +54,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class AliasedTensor:
-    """A stage of a node that is left out by plans in which the moved tensor lies within another (both by index)."""
+    """A copy of a node that is not made by plans in which the moved tensor lies within another (both by index)."""
 
     alias: Alias
     moved: TensorIndex
@@ -68,7 +68,7 @@ class ProgramNode:
     `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons. `costs`: the
     estimated nanoseconds of every kernel that supports the primitive. `why`: what the first implementation was chosen
     for; `is_forced`: by a demand, so that no other may take its place. `aliases`: the copies that plans may leave out;
-    `copies`: (stage, reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows.
+    `copies`: (number, reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows.
     `unfused`: those that it reads and was not fused with, each with the reason. `refused_types`: implementation types
     that do not compute it, with reasons. `built_for`: the sizes for which each implementation was taken.
     """

@@ -14,6 +14,7 @@ from clinfer.kernels.contract import Problem
 from clinfer.kernels.implementation import generate
 from clinfer.kernels.selector import Selection, cheapest, is_able, select
 from clinfer.ops import kernels_of
+from clinfer.ops.concat import Concat
 from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
@@ -153,6 +154,9 @@ EXPECTED = {
     "mean of pixels, f16": (Reduce("p", ("x", "axes"), mode="Mean"), "f16 i64", ((8, 64, 56, 56), Axes([2, 3])),
                             {"": "reduce_rows"}),
     "sum of columns, f32": (Reduce("p", ("x", "axes")), "f32 i64", ((4096, 512), Axes([0])), {"": "reduce_columns"}),
+    "joined channels, f16": (Concat("p", ("x", "y", "z"), axis=3), "f16", ((1, 56, 56, 64), *((1, 56, 56, 32),) * 2),
+                             {"": "concat_joined"}),
+    "joined pictures, f16": (Concat("p", ("x", "y")), "f16", ((1, 64, 7, 7), (1, 64, 7, 7)), {"": "concat_joined"}),
     "sum": (Eltwise("p", ("x", "y")), "f16", ((8, 64, 56, 56), (8, 64, 56, 56)), {"": "eltwise_vector"}),
 }
 

@@ -1,7 +1,9 @@
 """Tensors that lie within others: what is not launched for which shapes, and that nobody can tell the difference."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -65,8 +67,10 @@ def _model(build: Build, *shapes: Sequence[int], kind: type = np.float32) -> ov.
 class Pair:
     """A model with and without sharing."""
 
-    def __init__(self, engine: Engine, model: ov.Model, rng: np.random.Generator) -> None:
-        self.shared, self.copied = network_of(engine, model, SHARED), network_of(engine, model, COPIED)
+    def __init__(self, engine: Engine, model: ov.Model, rng: np.random.Generator,
+                 forced: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> None:
+        self.shared, self.copied = (network_of(engine, model, replace(each, force_implementations=forced))
+                                    for each in (SHARED, COPIED))
         self._oracle, self._rng = CpuPlugin(model), rng
 
     def spared(self, *shapes: Shape) -> int:
@@ -81,6 +85,38 @@ class Pair:
 
 def _i64(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
+
+
+# -- several inputs of one launch --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shapes, launches", [
+    (((1, 2, 1024), (1, 3, 1024), (1, 1, 1024)), 0), (((2, 2, 1024), (2, 3, 1024), (2, 1, 1024)), 1),
+    (((1, 1, 5), (1, 3, 5), (1, 1, 5)), 1), (((1, 0, 5), (1, 3, 5), (1, 1, 5)), 1),
+    (((1, 4, 1024), (1, 3, 5), (1, 2, 5)), 1)])
+def test_a_launch_for_what_does_not_lie_in_its_place(engine: Engine, rng: np.random.Generator,
+                                                     shapes: Sequence[Shape], launches: int) -> None:
+    """One launch copies the inputs that lie elsewhere; those that lie in their place stay."""
+    if len({shape[2] for shape in shapes}) > 1:
+        shapes = tuple((1, shape[1] * shape[2]) for shape in shapes)
+    model = _model(lambda a, b, c: ops.concat([a, b, c], 1, name="joined"), *([-1] * len(shape) for shape in shapes))
+    forced = {"joined": ("", "concat_joined")}
+    pair = Pair(engine, model, rng, forced)
+    assert pair.spared(*shapes) == 1 - launches
+    assert _launches(pair.copied) == 1 + sum(all(shape) for shape in shapes) + 1
+    pair.spared(*[(shape[0], *[size + 1 for size in shape[1:]]) for shape in shapes])
+    assert pair.spared(*shapes) == 1 - launches
+
+
+@pytest.mark.parametrize("count", [16, 17, 40])
+def test_launches_for_many_inputs(engine: Engine, rng: np.random.Generator, count: int) -> None:
+    """Each launch is left out whose inputs all lie in their places."""
+    parts = [(1, 1024 * int(rng.integers(1, 4))) for _ in range(count - 1)] + [(1, 7)]
+    model = _model(lambda *given: ops.concat([*given, given[0]], 1, name="joined"), *([-1, -1] for _ in parts))
+    pair = Pair(engine, model, rng, {"joined": ("", "concat_joined")})
+    stages = -(-(count + 1) // 16)
+    assert pair.spared(*parts) == stages - 1
+    assert _launches(pair.copied) == count + 1 + stages
 
 
 # -- rule by rule: the shapes of the inputs, and what is not launched for them ----------------------

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -157,7 +158,7 @@ class NodePlanner:
         implementation, kernels, problem = self._implementation(index, node, problem)
         lowered = implementation.candidate.lower(problem)
         offsets = _offsets(node, lowered, problem)
-        left_out = {aliased.alias.stage for aliased, offset in zip(node.aliases, offsets, strict=True) if offset >= 0}
+        left_out = _left_out(node, lowered, offsets)
         if len(left_out) == len(lowered.stages):
             return NodePlan(shapes, (), nbytes, offsets=offsets)
         launches = tuple((kernels[number], launch)
@@ -213,8 +214,18 @@ def _offsets(node: ProgramNode, lowered: Lowered, problem: Problem) -> tuple[int
     if not node.aliases:
         return ()
     aliases = (aliased.alias for aliased in node.aliases)
-    found = (offset_within(alias, lowered.stages[alias.stage].move, problem) for alias in aliases)
+    moves = lowered.moves
+    found = (offset_within(alias, moves[alias.move], problem) for alias in aliases)
     return tuple(-1 if offset is None else offset for offset in found)
+
+
+def _left_out(node: ProgramNode, lowered: Lowered, offsets: tuple[int, ...]) -> set[int]:
+    """The stages that have nothing to do, because all that they move lies in its place."""
+    if not node.aliases:
+        return set()
+    needless = {aliased.alias.move for aliased, offset in zip(node.aliases, offsets, strict=True) if offset >= 0}
+    ends = tuple(accumulate(len(stage.moves) for stage in lowered.stages))
+    return {number for number, span in enumerate(pairwise((0, *ends))) if needless.issuperset(range(*span))}
 
 
 def _choose(node: ProgramNode, problem: Problem) -> int:

@@ -44,7 +44,7 @@ class NodeRecord:
     it takes sizes as arguments, was made for the only ones that there are, or took the place of either for shapes that
     come often. `memory`: where the outputs lie;
     `grown` counts scratch buffers too. `waited_for`: the primitives that had to be done before the host could plan.
-    `left_out`: launches that would only have copied bytes to where they are already.
+    `left_out`: moves that would only have copied bytes to where they are already.
     """
 
     name: str

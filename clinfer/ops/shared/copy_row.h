@@ -1,4 +1,5 @@
-// Copying contiguous elements of INPUT0 to OUTPUT0 as vectors of VEC (16 or 4); `from`, `to` and `count` say which.
+// Copying contiguous elements of INPUT0 to OUTPUT0 as vectors of VEC (16 or 4, raw ones of 8 as well); `from`, `to` and
+// `count` say which.
 #include "shared/vectors.h"
 
 #if HAS_EPILOGUE
@@ -21,6 +22,8 @@
 
 #if VEC == 16
 #define COPY_VECTOR(i) WRITE16(READ16(from + (i)), to + (i))
+#elif VEC == 8
+#define COPY_VECTOR(i) WRITE8(READ8(from + (i)), to + (i))
 #else
 #define COPY_VECTOR(i) WRITE4(READ4(from + (i)), to + (i))
 #endif

@@ -165,8 +165,8 @@ def _check_function(primitive: Primitive, function: HostFunction | None, given: 
 
 def _check_alias(node: ProgramNode, aliased: AliasedTensor) -> None:
     alias = aliased.alias
-    stages = min((len(implementation.stages) for implementation in node.implementations), default=0)
-    known = (0 <= alias.stage < stages and 0 <= alias.input < len(node.inputs)
+    moves = min((len(each.candidate.lower(each.problem).moves) for each in node.implementations), default=0)
+    known = (0 <= alias.move < moves and 0 <= alias.input < len(node.inputs)
              and 0 <= alias.output < len(node.outputs))
     _demand(known and {aliased.moved, aliased.within} >= {node.outputs[alias.output]}, "a copy is of other tensors",
             node=node.primitive.id)

@@ -20,10 +20,10 @@ SAMPLE_SIZES = ((1, 64), (1, 1), (64, 64))
 
 
 def alias_buffers(graph: Graph, context: BuildContext) -> None:
-    """Note for every stage that only moves bytes (`kernels/aliasing.py`) which tensor may lie within which.
+    """Note for every move of bytes (`kernels/aliasing.py`) which tensor may lie within which.
 
     Each plan decides for its shapes. An output lies within an input unless it is an output of the graph; then, and
-    where several stages fill one output, an input lies within the output, if a kernel of the same segment makes it.
+    where several moves fill one output, an input lies within the output, if a kernel of the same segment makes it.
     What applies fused operations does not only move bytes. A state that grows lies within its next value.
     A tensor lies within one other at most, the one where that is likeliest. What bodies read or make stays where it
     is. What shares no memory for any of a few sizes hardly ever does, and is not worth to keep a tensor for.
@@ -42,10 +42,10 @@ def alias_buffers(graph: Graph, context: BuildContext) -> None:
         if finder.take(aliased.moved):
             node.aliases = (*node.aliases, aliased)
         else:
-            node.copies = (*node.copies, (aliased.alias.stage, f"{aliased.moved} lies within another tensor already"))
+            node.copies = (*node.copies, (aliased.alias.move, f"{aliased.moved} lies within another tensor already"))
     for node in nodes:
-        log(3, "".join(f"{node.primitive.where}: copy {stage} is always made: {reason}\n"
-                       for stage, reason in sorted(node.copies)).rstrip())
+        log(3, "".join(f"{node.primitive.where}: copy {number} is always made: {reason}\n"
+                       for number, reason in sorted(node.copies)).rstrip())
 
 
 class _Candidate(NamedTuple):
@@ -68,20 +68,20 @@ def _candidates(graph: Graph, node: Node, finder: _Finder, samples: list[Sample]
     for asked in aliases_of(_moves(selection, problem)):
         pair = finder.pair(node, asked)
         if isinstance(pair, str):
-            node.copies = (*node.copies, (asked.stage, pair))
+            node.copies = (*node.copies, (asked.move, pair))
             continue
         alias, moved, within = pair
-        why = {rank: why_copied(alias, moves[rank][alias.stage], seen[rank]) for rank in seen}
+        why = {rank: why_copied(alias, moves[rank][alias.move], seen[rank]) for rank in seen}
         if None in why.values() or is_open:
             rank = next((rank for rank, reason in why.items() if reason is None), 0)
             yield _Candidate(rank, node, AliasedBuffer(alias, moved, within, is_certain))
         else:
-            node.copies = (*node.copies, (alias.stage, str(why[0])))
+            node.copies = (*node.copies, (alias.move, str(why[0])))
 
 
 def _moves(selection: Selection, problem: Problem) -> tuple[Move | None, ...]:
-    """What each stage moves, of which all candidates tell the same."""
-    return tuple(stage.move for stage in selection.candidates[0].lower(problem).stages)
+    """What its stages move, of which all candidates tell the same."""
+    return selection.candidates[0].lower(problem).moves
 
 
 class _Finder:
