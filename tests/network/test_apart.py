@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from openvino import opset13 as ops
 
 from clinfer.frontend.transformations import prepare
 from clinfer.network.memory.memory_planner import MemoryPlanner
 from clinfer.network.memory.memory_pool import MemoryPool
 from clinfer.network.memory.preallocation import AHEAD
+from clinfer.program.options import BuildOptions
 from clinfer.runtime import memory as memories
 from clinfer.runtime.engine import Engine
 from tests.models.zoo import EVERYWHERE
 from tests.network.running import check, network_of
 from tests.network.test_memory import _looping_model
-from tests.oracle import CpuPlugin
+from tests.oracle import CpuPlugin, ov
 
 
 @pytest.fixture
@@ -42,6 +44,18 @@ def test_loops_over_shapes(apart: Engine, rng: np.random.Generator) -> None:
     held = apart.ledger.current
     network.release_memory()
     assert apart.ledger.current < held
+
+
+def test_joined_inputs_of_which_one_lies_in_its_place(apart: Engine, rng: np.random.Generator) -> None:
+    """The first one, where the output begins, if there is one row."""
+    inputs = [ops.parameter([-1, -1, 1000], np.float32) for _ in range(3)]
+    model = ov.Model([ops.softmax(ops.concat(list(map(ops.relu, inputs)), 1, name="joined"), 2)], inputs)
+    network = network_of(apart, model, BuildOptions({"joined": ("", "concat_joined")}, frozenset({"fuse_eltwise"})))
+    aliases, = (node.aliases for node in network.program.nodes if node.aliases)
+    assert [each.alias.input for each in aliases] == [0]
+    for rows, *lengths in ((1, 2, 3, 4), (2, 1, 1, 5), (1, 0, 2, 1), (1, 7, 0, 0), (1, 2, 3, 4)):
+        check(network, CpuPlugin(model), [rng.standard_normal((rows, length, 1000)).astype(np.float32)
+                                          for length in lengths])
 
 
 def test_slots_share_chunks_only_where_none_of_them_must_be_apart() -> None:

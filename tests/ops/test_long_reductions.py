@@ -15,6 +15,7 @@ _LONG = 500_000
 
 @pytest.mark.parametrize("kernel, shape, axis", [
     ("reduce_columns", (_LONG, 3), 0), ("reduce_columns", (_LONG, 16), 0), ("reduce_ref", (_LONG, 2), 0),
+    ("reduce_columns_shared_1", (_LONG, 3), 0), ("reduce_columns_shared_4_sliced", (_LONG, 16), 0),
     ("reduce_rows", (3, _LONG), 1)])
 def test_means_of_many_elements(engine: Engine, rng: np.random.Generator, kernel: str, shape: tuple[int, int],
                                 axis: int) -> None:

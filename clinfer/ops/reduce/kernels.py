@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Constant
+from clinfer.kernels.contract import Constant, KernelTable
 from clinfer.ops.reduce.op import REDUCTIONS, Reduce
-from clinfer.ops.shared.axis_kernels import AxisProblem, axis_kernels
+from clinfer.ops.reduce.shared_columns import ColumnsAlone, SharedColumns
+from clinfer.ops.shared.axis_kernels import AxisProblem, Reference, Rows, VectorColumns
 from clinfer.ops.shared.views import index_view, open_view
 
 _RUN = 1024
@@ -44,4 +45,5 @@ class ReduceProblem(AxisProblem):
                 "INITIAL": reduction.initial_for(kind), "RUN": _RUN, "N": f"(({kind.cl_compute}){count})"}
 
 
-KERNELS = axis_kernels("reduce", ReduceProblem)
+KERNELS = KernelTable((Rows("reduce"), VectorColumns("reduce"), ColumnsAlone("reduce"), SharedColumns("reduce"),
+                       Reference("reduce")), ReduceProblem)

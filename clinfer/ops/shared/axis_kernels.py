@@ -8,7 +8,7 @@ worked along (the reduced ones) last.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -136,21 +136,22 @@ class _Arranged(AxisKernel[None]):
         return None if fits else "the axes do not lie as the kernel reads them"
 
     def lower(self, problem: AxisProblem, config: None) -> Lowered:
-        data, result, *fused_ops = self._views(problem)
+        data, result, *fused_ops = four_views(problem, self.arrange)
         work, constants = self.work(problem, static(data.sizes))
         return Lowered((Stage(self.source, (input_operand(problem, 0, data), output_operand(problem, 0, result)),
                               work, {**problem.constants, **constants},
                               {"n": problem.counts[0]} if problem.counts_elements else {}, tuple(fused_ops),
                               recipe=with_sub_groups(problem.capabilities) if "LANES" in constants else USUAL),))
 
-    def _views(self, problem: AxisProblem) -> tuple[TensorView, ...]:
-        """Input 0, output 0 and what fused operations read; open views while shapes or axes are unknown."""
-        kinds = [x.element_type for x in (problem.inputs[0], problem.outputs[0], *problem.fused_inputs)]
-        joint = problem.joint
-        axes = None if joint is None else self.arrange(joint)
-        if joint is None or axes is None:
-            return tuple(open_view(kind, RANK) for kind in kinds)
-        return tuple(joint.view(i, kind, axes) for i, kind in enumerate(kinds))
+
+def four_views(problem: AxisProblem, arrange: Callable[[JointAxes], FourAxes | None]) -> tuple[TensorView, ...]:
+    """Input 0, output 0 and what fused operations read under four axes; open views while shapes or axes are unknown."""
+    kinds = [x.element_type for x in (problem.inputs[0], problem.outputs[0], *problem.fused_inputs)]
+    joint = problem.joint
+    axes = None if joint is None else arrange(joint)
+    if joint is None or axes is None:
+        return tuple(open_view(kind, RANK) for kind in kinds)
+    return tuple(joint.view(i, kind, axes) for i, kind in enumerate(kinds))
 
 
 class Rows(_Arranged):
@@ -184,15 +185,8 @@ class Columns(_Arranged):
     vector, group = 1, 32
 
     def arrange(self, joint: JointAxes) -> FourAxes | None:
-        """[a, b, length, inner]: one reduced axis before a contiguous kept one, and at most two before it."""
-        groups = [axis.group for axis in joint.axes]
-        if not 2 <= len(groups) <= RANK or groups != [_KEPT] * (len(groups) - 2) + [_REDUCED, _KEPT]:
-            return None
-        if joint.axes[-1].pitches[:2] != (1, 1) or _REDUCED in joint.tail_groups or not _is_vector(joint.axes[-1]):
-            return None
-        if joint.axes[-1].size % self.vector:
-            return None
-        return (*(None,) * (RANK - len(groups)), *joint.axes)
+        """See `column_axes`."""
+        return column_axes(joint, self.vector)
 
     def work(self, problem: AxisProblem, sizes: StaticShape) -> tuple[Work, Mapping[str, Constant]]:
         a, b, _, inner = sizes
@@ -212,6 +206,19 @@ class VectorColumns(Columns):
 
     def supports(self, problem: AxisProblem, config: None) -> str | None:
         return None if problem.inputs[0].element_type.is_float else "made for floats"
+
+
+def column_axes(joint: JointAxes, vector: int) -> FourAxes | None:
+    """[a, b, length, inner]: one reduced axis before a contiguous kept one of whole vectors, and at most two before
+    it."""
+    groups = [axis.group for axis in joint.axes]
+    if not 2 <= len(groups) <= RANK or groups != [_KEPT] * (len(groups) - 2) + [_REDUCED, _KEPT]:
+        return None
+    if joint.axes[-1].pitches[:2] != (1, 1) or _REDUCED in joint.tail_groups or not _is_vector(joint.axes[-1]):
+        return None
+    if joint.axes[-1].size % vector:
+        return None
+    return (*(None,) * (RANK - len(groups)), *joint.axes)
 
 
 def _is_vector(axis: JointAxis) -> bool:
