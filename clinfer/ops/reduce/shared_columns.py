@@ -96,7 +96,7 @@ class SharedColumns(AxisKernel[Shares]):
 
     def cost(self, problem: AxisProblem, config: Shares) -> float:
         length, ceilings = problem.counts[0], problem.capabilities.ceilings
-        if problem.runs_on_cpu:
+        if problem.runs_on_cpu or problem.axes is None:
             return time_of(ceilings, nbytes=problem.moved_bytes, bandwidth=0.05, launches=1 + config.is_sliced)
         # What is no whole round of the work-items is waited for like one.
         rounds = -(-config.rows(length) // config.depth)

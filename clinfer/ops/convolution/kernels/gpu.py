@@ -7,7 +7,7 @@ from math import ceil, prod
 from clinfer.base.format import Format
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, planar_formats
 from clinfer.kernels.cost import time_of
-from clinfer.kernels.recipe import USUAL, Recipe
+from clinfer.kernels.recipe import USUAL, Recipe, with_sub_groups
 from clinfer.ops.convolution.problem import DEPTHWISE_WEIGHTS, ConvolutionProblem
 from clinfer.ops.shared import local_tiles
 from clinfer.ops.shared.convolving import few_outputs, reference_time
@@ -91,7 +91,9 @@ class DepthwiseKernel(Kernel[ConvolutionProblem, Run]):
     def accepts(self, problem: ConvolutionProblem, run: Run) -> str | None:
         views = (data_view(problem.inputs[0]), data_view(problem.outputs[0]),
                  *(view for view in problem.epilogue_views() if view.sizes[1] != 1))
-        if not run.aligned or all(is_aligned(view, 1, self.channels) for view in views):
+        bias = problem.primitive.bias_input
+        is_bias_aligned = bias is None or not problem.inputs[bias].padding
+        if not run.aligned or (is_bias_aligned and all(is_aligned(view, 1, self.channels) for view in views)):
             return None
         return f"channels that do not start at multiples of {self.channels}"
 
@@ -137,10 +139,11 @@ class OnePixelKernel(Kernel[ConvolutionProblem, None]):
     lanes, groups_per_unit = 32, 32
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
-        """Channels lie together in any format without blocks, which the output has as well."""
-        data = problem.inputs[0].format
-        planar = planar_formats(problem)
-        return planar if data.blocks else replace(planar, inputs=(data, *planar.inputs[1:]), outputs=(data,))
+        """Channels of one pixel lie together in any format without blocks whose pictures follow one another, which the
+        output has as well."""
+        data, planar = problem.inputs[0].format, planar_formats(problem)
+        keeps = not data.blocks and data.order_of(problem.inputs[0].rank)[0] == 0
+        return replace(planar, inputs=(data, *planar.inputs[1:]), outputs=(data,)) if keeps else planar
 
     def supports(self, problem: ConvolutionProblem, config: None) -> str | None:
         weights = problem.inputs[1]
@@ -171,7 +174,8 @@ class OnePixelKernel(Kernel[ConvolutionProblem, None]):
     def lower(self, problem: ConvolutionProblem, config: None) -> Lowered:
         work = Work((problem.batch * problem.groups.outputs * self.lanes,), (self.lanes,))
         return Lowered((Stage("convolution_one_pixel.cl", problem.operands(), work,
-                              {**problem.constants, "LANES": self.lanes}, problem.steps, problem.epilogue_views()),))
+                              {**problem.constants, "LANES": self.lanes}, problem.steps, problem.epilogue_views(),
+                              recipe=with_sub_groups(problem.capabilities)),))
 
 
 @pure
