@@ -27,7 +27,7 @@ ROWS: list[Row] = [(op.name, case) for op in all_operations()
 # fused operations that read tensors (tests/program/test_fuse_eltwise.py), images (tests/network/test_surfaces.py),
 # random numbers (tests/api/test_random_uniform.py), compressed weights (tests/ops/test_compressed_weights.py), data
 # that are whole numbers times a step (tests/ops/test_byte_products.py), indices of 64 bits alone
-# (tests/ops/test_large_indices.py), and tensor cores (tests/ops/test_tensor_cores.py).
+# (tests/ops/test_large_indices.py), and tensor cores (tests/ops/test_tensor_cores.py, test_kept_memory.py).
 _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "append_rows", "append_ref",
               "quantise_rows_ref", "dequantise_rows_ref", "color_convert_planar_rows",
               "color_convert_images", "matmul_blocks", "matmul_blocks_bf16", "matmul_bytes", "reorder_nibbles",
@@ -35,7 +35,8 @@ _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_r
               "convolution_mma", "convolution_wgmma", "convolution_tma", "convolution_mma_planar",
               "convolution_mma_rows", "convolution_wgmma_patches", "convolution_bytes", "convolution_bytes_few",
               "convolution_ref_channels_last",
-              "quantised_convolution_ref", "random_uniform_ref", "mvn_left_to_readers", "winograd_ref"}
+              "quantised_convolution_ref", "random_uniform_ref", "mvn_left_to_readers", "winograd_ref",
+              "transpose_kept_rows", "transpose_kept_ref"}
 
 
 @pytest.mark.parametrize("op, case", ROWS, ids=[f"{op}-{case.name}" for op, case in ROWS])
