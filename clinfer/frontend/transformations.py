@@ -9,6 +9,7 @@ from clinfer.frontend.binary_convolutions import spell_binary_convolutions
 from clinfer.frontend.bodies import give_types
 from clinfer.frontend.codebooks import look_up_codes
 from clinfer.frontend.conversions import OPENVINO_ERRORS, bodies_of, is_constant, reason_of
+from clinfer.frontend.counted_loops import count_loops
 from clinfer.frontend.decided_branches import follow_decided_branches
 from clinfer.frontend.declared_results import contradictions, declared_results
 from clinfer.frontend.idle_loops import keep_idle_states
@@ -53,6 +54,7 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
         spell_binary_convolutions(clone)
         look_up_codes(clone)
         follow_decided_branches(clone)
+        count_loops(clone)
         name_after_layers(model, clone)
         if precision != "f32":
             narrow_floats(clone, precision)
