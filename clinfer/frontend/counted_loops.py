@@ -3,23 +3,39 @@ before the first run, and nobody waits for the condition behind each."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from clinfer.frontend.conversions import bodies_of, identity_of, is_constant
+from clinfer.frontend.conversions import bodies_of, identity_of, sources_of
 from clinfer.frontend.known_values import known_value
 from clinfer.frontend.openvino_import import openvino as ov
 
+# What limits are made of: sizes, numbers, and arithmetic on them.
+_OF_SIZES = {"Parameter", "Constant", "ShapeOf", "Gather", "Slice", "StridedSlice", "Squeeze", "Unsqueeze", "Reshape",
+             "Convert", "Add", "Subtract", "Multiply", "Divide", "Minimum", "Maximum"}
 _ONE_ELEMENT = (ov.PartialShape([]), ov.PartialShape([1]))
+
+
+class _Comparison(NamedTuple):
+    """A counter that goes in this direction is compared with a limit, which it may reach or not."""
+
+    direction: int
+    is_limit_in: bool
+
+
+_COMPARISONS = {"Less": _Comparison(1, False), "LessEqual": _Comparison(1, True),
+                "Greater": _Comparison(-1, False), "GreaterEqual": _Comparison(-1, True)}
 
 
 @dataclass(frozen=True)
 class _Count:
-    """A loop runs until `first`, which grows by `step` in each run, is no longer less than `limit`."""
+    """A loop runs until `first`, to which each run adds `step`, reaches `limit` (`is_limit_in`: leaves it behind)."""
 
     first: ov.Output
     step: int
     limit: ov.Output
+    is_limit_in: bool
 
 
 def count_loops(model: ov.Model) -> None:
@@ -64,24 +80,23 @@ def _terms(condition: ov.Output) -> list[ov.Output]:
 
 def _counted(loop: ov.Node, term: ov.Output) -> _Count | None:
     """How a part of the condition counts; None if it does not."""
-    less = term.get_node()
-    if less.get_type_name() != "Less" or term.get_partial_shape() not in _ONE_ELEMENT:
+    comparison = _COMPARISONS.get(term.get_node().get_type_name())
+    if comparison is None or term.get_partial_shape() not in _ONE_ELEMENT:
         return None
-    following, limit = less.input_values()
+    following, limit = term.get_node().input_values()
     first, bound = _first(loop, following), _outside(loop, limit)
-    step = None if first is None else _step(following)
-    if first is None or bound is None or step is None:
+    step = 0 if first is None else _step(following)
+    if first is None or bound is None or step * comparison.direction <= 0:
         return None
-    return _Count(first, step, bound)
+    return _Count(first, step, bound, comparison.is_limit_in)
 
 
-def _step(following: ov.Output) -> int | None:
-    """By how much the counter grows."""
+def _step(following: ov.Output) -> int:
+    """What is added to the counter; 0 if that is not known."""
     value = known_value(following.get_node().input_value(1))
     if value is None or value.size != 1 or not following.get_element_type().is_integral_number():
-        return None
-    step = int(value.reshape(-1)[0])
-    return step if step > 0 else None
+        return 0
+    return int(value.reshape(-1)[0])
 
 
 def _first(loop: ov.Node, following: ov.Output) -> ov.Output | None:
@@ -100,21 +115,27 @@ def _first(loop: ov.Node, following: ov.Output) -> ov.Output | None:
 
 def _outside(loop: ov.Node, limit: ov.Output) -> ov.Output | None:
     """A value of the body as one outside of it, if it is the same in all runs."""
-    if is_constant(limit.get_node()):
-        return ov.opset13.constant(limit.get_node().get_data()).output(0)
-    parameters = loop.get_function().get_parameters()
-    for each in loop.get_input_descriptions():
-        if (isinstance(each, ov.op.util.InvariantInputDescription)
-                and identity_of(parameters[each.body_parameter_index].output(0)) == identity_of(limit)):
-            return loop.input_value(each.input_index)
-    return None
+    sources = list(sources_of(limit.get_node(), lambda node: False))
+    if any(source.get_type_name() not in _OF_SIZES for source in sources):
+        return None
+    body = loop.get_function()
+    given = {identity_of(body.get_parameters()[each.body_parameter_index].output(0)): loop.input_value(each.input_index)
+             for each in loop.get_input_descriptions() if isinstance(each, ov.op.util.InvariantInputDescription)}
+    if any(source.get_type_name() == "Parameter" and identity_of(source.output(0)) not in given for source in sources):
+        return None
+    alone = ov.Model([ov.op.Result(limit)], body.get_parameters()).clone()
+    for inner, outer in zip(body.get_parameters(), alone.get_parameters(), strict=True):
+        if identity_of(inner.output(0)) in given:
+            outer.output(0).replace(given[identity_of(inner.output(0))])
+    return alone.get_results()[0].input_value(0)
 
 
 def _runs(count: _Count) -> ov.Output:
     """The runs behind which the counter has reached its limit: one at least, since it is looked at behind each."""
-    first, limit = _as_number(count.first), _as_number(count.limit)
-    rest = ov.opset13.add(ov.opset13.subtract(limit, first), np.int64(count.step - 1))
-    return ov.opset13.maximum(ov.opset13.divide(rest, np.int64(count.step)), np.int64(1)).output(0)
+    first, limit, step = _as_number(count.first), _as_number(count.limit), abs(count.step)
+    way = ov.opset13.subtract(limit, first) if count.step > 0 else ov.opset13.subtract(first, limit)
+    rounded_up = ov.opset13.add(way, np.int64(step if count.is_limit_in else step - 1))
+    return ov.opset13.maximum(ov.opset13.divide(rounded_up, np.int64(step)), np.int64(1)).output(0)
 
 
 def _as_number(port: ov.Output) -> ov.Node:

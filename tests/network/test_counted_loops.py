@@ -1,6 +1,8 @@
 """Loops whose conditions compare counters with limits run a number of times that is known before the first run."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from openvino import opset13 as ops
@@ -8,7 +10,7 @@ from openvino import opset13 as ops
 from clinfer.frontend.transformations import prepare
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
-from tests.network.loop_models import Rng, floats, loop_of
+from tests.network.loop_models import Rng, floats, loop_of, scalar
 from tests.network.running import network_of
 from tests.ops.case_runner import execute
 from tests.oracle import assert_close, ov
@@ -78,3 +80,53 @@ def test_a_condition_that_is_an_output_stays(engine: Engine, rng: Rng) -> None:
     assert _condition(model).get_type_name() == "Less"
     *_, number, goes_on = execute(network_of(engine, prepare(model)), [floats(rng, 2), np.int32(0), np.int32(3)])
     assert number == 3 and not goes_on.any()
+
+
+def test_a_limit_may_be_computed_of_sizes_in_the_body(engine: Engine, rng: Rng) -> None:
+    x, rows, state, number = (ops.parameter(shape, kind) for shape, kind in (
+        ([-1, 2], np.float32), ([-1, 2], np.float32), ([2], np.float32), ([], np.int64)))
+    new, following = ops.add(state, ops.gather(rows, number, np.int64(0))), ops.add(number, np.int64(1))
+    size = ops.gather(ops.shape_of(rows), np.int64(0), np.int64(0))
+    goes_on = ops.less(following, ops.subtract(size, np.int64(1)))
+    loop = loop_of(ops.constant(-1), ops.constant(True), ov.Model([goes_on, new, following], [rows, state, number]))
+    loop.set_invariant_input(rows, x.output(0))
+    loop.set_merged_input(state, ops.constant(np.zeros(2, np.float32)).output(0), new.output(0))
+    loop.set_merged_input(number, ops.constant(np.int64(0)).output(0), following.output(0))
+    model = ov.Model([loop.get_iter_value(new.output(0), -1)], [x])
+    assert _condition(model).get_type_name() == "Constant"
+    network = network_of(engine, prepare(model))
+    for count in (5, 2, 1, 9):
+        data = floats(rng, count, 2)
+        assert_close(execute(network, [data])[0], data[:max(count - 1, 1)].sum(0), 1e-6)
+
+
+def test_a_limit_that_changes_decides_nothing() -> None:
+    number, following_limit, x = ops.parameter([], np.int64), ops.parameter([], np.int64), ops.parameter([], np.int64)
+    following, lower = ops.add(number, np.int64(1)), ops.subtract(following_limit, np.int64(1))
+    loop = loop_of(ops.constant(-1), ops.constant(True), ov.Model(
+        [ops.less(following, lower), following, lower], [number, following_limit]))
+    loop.set_merged_input(number, ops.constant(np.int64(0)).output(0), following.output(0))
+    loop.set_merged_input(following_limit, x.output(0), lower.output(0))
+    assert _condition(ov.Model([loop.get_iter_value(following.output(0), -1)], [x])).get_type_name() == "Less"
+
+
+@pytest.mark.parametrize(("comparison", "step", "goes_on"), [
+    (ops.less_equal, 2, lambda a, b: a <= b), (ops.greater, -1, lambda a, b: a > b),
+    (ops.greater_equal, -2, lambda a, b: a >= b)])
+def test_counters_may_fall_and_meet_their_limits(engine: Engine, comparison: Callable[[ov.Node, ov.Node], ov.Node],
+                                                 step: int, goes_on: Callable[[int, int], bool]) -> None:
+    first, limit, number, last = (ops.parameter([], np.int64) for _ in range(4))
+    following = ops.add(number, np.int64(step))
+    loop = loop_of(ops.constant(-1), ops.constant(True), ov.Model(
+        [comparison(following, last), following], [number, last]))
+    loop.set_merged_input(number, first.output(0), following.output(0))
+    loop.set_invariant_input(last, limit.output(0))
+    model = ov.Model([loop.get_iter_value(following.output(0), -1)], [first, limit])
+    assert _condition(model).get_type_name() == "Constant"
+    network = network_of(engine, prepare(model))
+    for distance in (0, 1, 2, 5, -1):
+        start, end = 3, 3 + distance * (1 if step > 0 else -1)
+        wanted = start + step
+        while goes_on(wanted, end):
+            wanted += step
+        assert execute(network, [scalar(start), scalar(end)])[0] == wanted
