@@ -25,6 +25,7 @@ from clinfer.frontend.partitions import (
     inputs_of_movers,
     kept_apart,
 )
+from clinfer.frontend.picked_rows import pick_rows
 from clinfer.frontend.precision import narrow_floats
 from clinfer.frontend.quotients import cut_rounded_quotients
 from clinfer.frontend.raised_bounds import lower_bounds
@@ -55,6 +56,7 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
         look_up_codes(clone)
         follow_decided_branches(clone)
         count_loops(clone)
+        pick_rows(clone)
         name_after_layers(model, clone)
         if precision != "f32":
             narrow_floats(clone, precision)
