@@ -13,6 +13,7 @@ from clinfer.program.graph_drawing import draw_graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.alias_buffers import alias_buffers
 from clinfer.program.passes.build_kernels import build_kernels
+from clinfer.program.passes.drop_batches_of_one import drop_batches_of_one
 from clinfer.program.passes.fill_channels import fill_channels
 from clinfer.program.passes.float_integer_products import float_integer_products
 from clinfer.program.passes.fold_batches import fold_batches
@@ -61,6 +62,7 @@ Pass = Callable[[Graph, BuildContext], None]
 
 PIPELINE: tuple[Pass, ...] = (
     infer_layouts,
+    drop_batches_of_one,
     keep_filters_compressed,
     keep_weights_compressed,
     gather_compressed_rows,
@@ -108,6 +110,7 @@ PIPELINE: tuple[Pass, ...] = (
 )
 
 OPTIONAL: tuple[Pass, ...] = (
+    drop_batches_of_one,
     keep_filters_compressed,
     keep_weights_compressed,
     gather_compressed_rows,
