@@ -11,6 +11,7 @@ from clinfer.base.shape import ANY
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
+from clinfer.ops.concat import Concat
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.eltwise import Eltwise
@@ -113,6 +114,33 @@ def test_convolutions_give_what_those_of_floats_do(engine: Engine, rng: np.rando
         assert has_bytes == (engine.capabilities.multiplies_bytes and not skipped)
         results += execute(Network(program, engine.create_stream(), OpenVinoShapeInference()), [x])
     assert_close(results[0], results[1], 1e-5, "convolution")
+
+
+def _of_joined(rng: np.random.Generator, highs: tuple[float, ...]) -> Topology:
+    """A convolution of tensors [?, 16, ?, ?] behind one another, each between bounds of its own."""
+    parts: list[Primitive] = [constant("low", np.float32(0))]
+    for index, high in enumerate(highs):
+        parts += [given(f"x{index}", ANY, 16, ANY, ANY), constant(f"high{index}", np.float32(high)),
+                  FakeQuantize(f"rounded{index}", (f"x{index}", "low", f"high{index}", "low", f"high{index}"),
+                               levels=256)]
+    weights = _whole(rng, (40, 16 * len(highs), 3, 3))
+    return Topology(*parts, Concat("joined", tuple(f"rounded{index}" for index in range(len(highs))), axis=1),
+                    constant("w", weights),
+                    Convolution("y", ("joined", "w"), strides=(1, 1), dilations=(1, 1), pads_begin=(1, 1),
+                                pads_end=(1, 1)))
+
+
+def test_what_is_joined_is_on_the_grid_that_all_are_on(engine: Engine, rng: np.random.Generator) -> None:
+    for highs, is_on_grid in (((2.0, 2.0, 2.0), True), ((2.0, 2.5), False)):
+        topology = _of_joined(rng, highs)
+        results, data = [], [rng.uniform(-1, 3, (2, 16, 9, 14)).astype(np.float32) for _ in highs]
+        for skipped in ((), ("note_data_grids",)):
+            options = BuildOptions(skipped_passes=frozenset(skipped))
+            program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
+            has_bytes = any(isinstance(node.primitive, QuantisedConvolution) for node in program.nodes)
+            assert has_bytes == (engine.capabilities.multiplies_bytes and is_on_grid and not skipped)
+            results += execute(Network(program, engine.create_stream(), OpenVinoShapeInference()), data)
+        assert_close(results[0], results[1], 1e-5, "convolution")
 
 
 def test_other_convolutions_stay(engine: Engine, rng: np.random.Generator) -> None:

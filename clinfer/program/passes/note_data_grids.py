@@ -10,6 +10,7 @@ import numpy as np
 from clinfer.base.grid import Grid
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import StaticShape
+from clinfer.ops.concat import Concat
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
@@ -130,6 +131,9 @@ def _grid_of(graph: Graph, context: BuildContext, port: Port) -> Grid | Bytes | 
     while (node.primitive.only_moves or isinstance(node.primitive, MaxPool)) and not node.primitive.fused_ops:
         node = graph[node.inputs[0].primitive]
     primitive = node.primitive
+    if isinstance(primitive, Concat) and not primitive.fused_ops:
+        first, *others = (_grid_of(graph, context, joined) for joined in node.inputs)
+        return first if isinstance(first, Grid) and all(other == first for other in others) else None
     if not isinstance(primitive, FakeQuantize) or primitive.fused_ops:
         return None
     return grid_of_levels(graph, context, node)
