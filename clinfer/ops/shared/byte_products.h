@@ -62,8 +62,8 @@
 #define READS_DATA 1
 #define ROWS_MAY_LACK 1
 // The shapes that the registers have, none yet, which they keep from one tile to the next. Which columns each turn asks
-// for: how far they lie behind those that it multiplies, in bytes, and how many times four lines of the cache; a turn
-// multiplies eight times as many.
+// for: how far they lie behind those that it multiplies, in bytes, and how many times four lines of the cache: for all
+// that a turn multiplies, ASKS_OF_TURN, there is no loop.
 #define STATE(name) ulong name[3] = {0, 2 * TURN_BYTES, ASKS_OF_TURN}
 #define ASK_FOR(name, distance, asks) ((name)[1] = (distance), (name)[2] = (asks))
 #define TURN_BYTES 2048
@@ -80,6 +80,10 @@
 #define BP_LOAD_TILE(place, n) "tileloadd " place ", %%tmm" n "\n"
 #define BP_STORE_TILE(place, n) "tilestored %%tmm" n ", " place "\n"
 
+#define BP_ASK_FOUR(at) \
+    "prefetcht0 " #at "(%[later])\n prefetcht0 64+" #at "(%[later])\n" \
+    "prefetcht0 128+" #at "(%[later])\n prefetcht0 192+" #at "(%[later])\n"
+
 // The same of one panel and `turns` times as many steps as the shapes of the registers tell.
 INLINED void FUNC(add_turns)(const ulong* state, int* sums, const ulong rows, const ulong row_bytes,
                              const int row_count, const global char* columns, const ulong turns, const bool begins) {
@@ -91,14 +95,17 @@ INLINED void FUNC(add_turns)(const ulong* state, int* sums, const ulong rows, co
         "1:\n" BP_LOAD_TILE("(%[upper],%[row])", "4") BP_LOAD_TILE("(%[columns],%[pitch])", "6")
         BP_LOAD_TILE("64(%[columns],%[pitch])", "7") BP_OF_32_ROWS(BP_LOAD_TILE("(%[lower],%[row])", "5"))
         "movq 8(%[state]), %[later]\n addq %[columns], %[later]\n movq 16(%[state]), %[asks]\n"
-        "3:\n prefetcht1 (%[later])\n prefetcht1 64(%[later])\n prefetcht1 128(%[later])\n"
-        "prefetcht1 192(%[later])\n addq $256, %[later]\n decq %[asks]\n jnz 3b\n"
+        "cmpq %[whole], %[asks]\n je 4f\n"
+        "3:\n" BP_ASK_FOUR(0) "addq $256, %[later]\n decq %[asks]\n jnz 3b\n jmp 5f\n"
+        "4:\n" BP_ASK_FOUR(0) BP_ASK_FOUR(256) BP_ASK_FOUR(512) BP_ASK_FOUR(768)
+        BP_ASK_FOUR(1024) BP_ASK_FOUR(1280) BP_ASK_FOUR(1536) BP_ASK_FOUR(1792) "5:\n"
         "tdpbusd %%tmm6, %%tmm4, %%tmm0\n tdpbusd %%tmm7, %%tmm4, %%tmm1\n"
         BP_OF_32_ROWS("tdpbusd %%tmm6, %%tmm5, %%tmm2\n tdpbusd %%tmm7, %%tmm5, %%tmm3\n addq $64, %[lower]\n")
         "addq $64, %[upper]\n addq $2048, %[columns]\n decq %[left]\n jnz 1b\n" BP_MOVE_SUMS(BP_STORE_TILE)
         : [upper] "+r"(upper), [lower] "+r"(lower), [columns] "+r"(columns), [left] "+r"(left), [later] "=&r"(later),
           [asks] "=&r"(asks)
-        : [sums] "r"(sums), [pitch] "r"(pitch), [row] "r"(row_bytes), [is_new] "r"(is_new), [state] "r"(state)
+        : [sums] "r"(sums), [pitch] "r"(pitch), [row] "r"(row_bytes), [is_new] "r"(is_new), [state] "r"(state),
+          [whole] "i"(ASKS_OF_TURN)
         : "memory", "cc");
 }
 
