@@ -13,7 +13,7 @@ from clinfer.ops.shared.float_products import IN_REGISTERS
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.tile_runs import shared_panels
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.symbolic.symbols import computed, smaller
+from clinfer.symbolic.symbols import computed, pure, smaller
 
 _FILLING, _STORING = 6.0, 12.0
 """Operations of f32 in the time of which a number of the left side becomes a byte, and a sum is scaled and stored."""
@@ -61,12 +61,18 @@ class BytesKernel(Kernel[MatMulProblem, int]):
 
     def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
         tiles, in_place = byte_tiles(problem.capabilities), _lies_in_place(problem, tile)
-        run = computed(smaller, ceil(problem.rows / tile), _MOST_TILES) if in_place and problem.is_static else 1
+        run = computed(_run_of, ceil(problem.rows / tile)) if in_place and problem.is_static else 1
         shared = _shared_panels(problem, tile, run)
         work = Work((ceil(problem.rows / (tile * run)), ceil(_panels(problem) / shared), problem.batch), (1, 1, 1))
         constants = {**problem.constants, **tiles.constants(tile), "IN_PLACE": in_place}
         return Lowered((Stage("matmul_bytes.cl", _operands(problem), work, constants, {"panels": shared, "tiles": run},
                               problem.epilogue_views(), recipe=tiles.recipe),))
+
+
+@pure
+def _run_of(tiles: int) -> int:
+    """How many of so many tiles of rows one work-item takes."""
+    return smaller(tiles, _MOST_TILES)
 
 
 def _lies_in_place(problem: MatMulProblem, tile: int) -> bool:
