@@ -38,6 +38,12 @@ def roofline(device: Ceilings, flops: float, nbytes: float, is_narrow: bool = Fa
 
 
 @pure
+def longer(one: float, other: float) -> float:
+    """The longer of two times; for `computed`."""
+    return larger(one, other)
+
+
+@pure
 def _overlapped(computing: float, moving: float) -> float:
     """The time of both at once: the shorter one is never hidden wholly."""
     return larger(computing, moving) + smaller(computing, moving) / 8

@@ -5,8 +5,8 @@
 //     adds to `sums` [panels][TILE_ROWS][PANEL_COLUMNS], which are 0 if it `begins`, the products of each row with each
 //     panel. A row is `tap_count` runs of steps * STEP_VALUES values, the same distances (`taps`, in bytes) from where
 //     it begins; rows begin `row_bytes` from each other. A panel has for each step of each run STEP_VALUES bytes of
-//     each of its columns; panels are `panel_bytes` from each other. None of the counts is 0. Where ROWS_MAY_LACK, only
-//     the first `row_count` rows need be there, 1 at least; the sums of the others are anything.
+//     each of its columns; panels are `panel_bytes` from each other. None of the counts is 0. Of 16 and 32 rows by AMX
+//     only the first `row_count` need be there, 1 at least; the sums of the others are anything.
 //   STATE(name), END_PRODUCTS()             declares the state that products of one work-item share; behind the last
 //   HELD, HELD4, HELD16, HELD_BYTES         the type in which the values of rows lie there, vectors, and its bytes
 //   TO_HELD(n, values)                      a uchar4 or uchar16 as such a vector
@@ -14,11 +14,10 @@
 //                                           be one of global memory as well
 //   ROW_VALUES, ROW_BYTES                   room for one row that is packed
 //   SUMS(name, panels)                      declares an array of sums, whose vectors do not lie across lines of a cache
-// With BYTE_PRODUCTS that is inline assembly: with STEP_VALUES 4 of AVX-512's VNNI, of 16 and 32 rows of AMX, where
-// a row is one run; with STEP_VALUES 2 and vectors of 8 of AVX2, for up to 6 rows
-// whose values lie in 16 bits. Some compilers take no names of vector registers there, neither as operands nor as
-// clobbered ones. So it takes addresses alone, and leaves every register as it was, but for tile registers, in which no
-// compiler holds anything.
+// With BYTE_PRODUCTS that is inline assembly: with STEP_VALUES 4 of AVX-512's VNNI, of 16 and 32 rows of AMX, where a
+// row is one run; with STEP_VALUES 2 and vectors of 8 of AVX2, for up to 6 rows whose values lie in 16 bits. Some
+// compilers take no names of vector registers there, neither as operands nor as clobbered ones. So it takes addresses
+// alone, and leaves every register as it was, but for tile registers, in which no compiler holds anything.
 #ifndef BYTE_PRODUCTS
 #define BYTE_PRODUCTS 0
 #endif
@@ -50,7 +49,6 @@
 #endif
 
 #if TILE_ROWS <= 14
-#define ROWS_MAY_LACK 0
 #define STATE(name) ulong name[1] = {0}
 #define END_PRODUCTS()
 #endif
@@ -60,7 +58,6 @@
 #define PLACE ulong
 #define AT(pointer) ((ulong)(pointer))
 #define READS_DATA 1
-#define ROWS_MAY_LACK 1
 // The shapes that the registers have, none yet, which they keep from one tile to the next. Which columns each turn asks
 // for: how far they lie behind those that it multiplies, in bytes, and how many times four lines of the cache: for all
 // that a turn multiplies, ASKS_OF_TURN, there is no loop.

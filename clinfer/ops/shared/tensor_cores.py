@@ -11,7 +11,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Dim
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Operand, Problem, Work, counters_operand, scratch_operand
-from clinfer.kernels.cost import time_of
+from clinfer.kernels.cost import longer, time_of
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.runtime.program import retargeted
@@ -118,7 +118,7 @@ class Tile:
         tile_times = computed(_tile_times, share, side_by_side, self.speed, self.speed_of_several)
         moving = time_of(device.ceilings, nbytes=nbytes, bandwidth=_BANDWIDTH, launches=0)
         return (2 * self.rows * self.columns * depth * tile_times / 1000.0
-                + computed(_longer, share * self.overhead, moving) + device.ceilings.launch)
+                + computed(longer, share * self.overhead, moving) + device.ceilings.launch)
 
     def constants(self) -> dict[str, Constant]:
         """What mma_tiles.h must know."""
@@ -146,11 +146,6 @@ def _steps_of_share(tiles: int, steps: int, units: int, least: int) -> int:
 def _addition_ns(shares: int) -> float:
     """To add the sums of so many shares (measured on an H200)."""
     return 700.0 + 400.0 * shares if shares > 1 else 0.0
-
-
-@pure
-def _longer(one: float, other: float) -> float:
-    return larger(one, other)
 
 
 @dataclass(frozen=True)

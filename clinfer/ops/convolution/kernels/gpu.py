@@ -6,7 +6,7 @@ from math import ceil, prod
 
 from clinfer.base.format import Format
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, planar_formats
-from clinfer.kernels.cost import time_of
+from clinfer.kernels.cost import longer, time_of
 from clinfer.kernels.recipe import USUAL, Recipe, with_sub_groups
 from clinfer.ops.convolution.problem import DEPTHWISE_WEIGHTS, ConvolutionProblem
 from clinfer.ops.shared import local_tiles
@@ -107,7 +107,7 @@ class DepthwiseKernel(Kernel[ConvolutionProblem, Run]):
         reads = prod(problem.filter_sizes[:2]) * (self._window(problem, run) + problem.filter_sizes[2])
         waiting, reading = 500.0 + _WAITING[run.pixels] * reads, 0.1 * reads * items / device.compute_units
         slowness = 1.0 if run.aligned else 3.0
-        return slowness * computed(_longer, waiting, reading) + time_of(device.ceilings, nbytes=problem.moved_bytes)
+        return slowness * computed(longer, waiting, reading) + time_of(device.ceilings, nbytes=problem.moved_bytes)
 
     def lower(self, problem: ConvolutionProblem, run: Run) -> Lowered:
         z, y, x = problem.filter_sizes
@@ -178,11 +178,6 @@ class OnePixelKernel(Kernel[ConvolutionProblem, None]):
         return Lowered((Stage("convolution_one_pixel.cl", problem.operands(), work,
                               {**problem.constants, "LANES": self.lanes}, problem.steps, problem.epilogue_views(),
                               recipe=with_sub_groups(problem.capabilities)),))
-
-
-@pure
-def _longer(one: float, other: float) -> float:
-    return larger(one, other)
 
 
 @pure
