@@ -118,8 +118,6 @@ def relative_error(result: np.ndarray, name: str, batch: int) -> float:
 def measure_clinfer(name: str, batch: int, profiled: bool) -> dict[str, Any]:
     """clinfer's figures; `kernels`: microseconds and launches by kernel, of a run with events."""
     openvino, torch = import_module("openvino"), import_module("torch")
-    import pyopencl as cl
-
     import clinfer
 
     given = inputs(name, batch)
@@ -128,7 +126,26 @@ def measure_clinfer(name: str, batch: int, profiled: bool) -> dict[str, Any]:
     model.reshape({model.input(0): [-1, *given.shape[1:]]})
     core = clinfer.Core()
     if profiled:
-        return {"kernels": _kernels(core, model, given.numpy())}
+        return {"kernels": kernels(core, model, given.numpy())}
+    begin, wait, result, compile_s = remote_calls(core, model, given.numpy())
+
+    def call() -> None:
+        begin()
+        wait()
+
+    figures = wall_ms(call)
+    return {**figures, "queued_ms": queued_ms(begin, wait), "compile_s": compile_s,
+            "device": core.get_property("GPU", "FULL_DEVICE_NAME"),
+            "error": relative_error(result.astype(np.float64), name, batch)}
+
+
+def remote_calls(core: Any, model: Any, given: np.ndarray) -> tuple[Call, Call, np.ndarray, float]:
+    """What begins an inference of a model at f16 on the GPU, whose input and result lie there, what waits until all is
+    done, the result of the first one, and the seconds of compiling."""
+    import pyopencl as cl
+
+    import clinfer
+
     queue = cl.CommandQueue(core.get_default_context("GPU").get())
     context = clinfer.ClContext(core, queue)
     start = time.perf_counter()
@@ -136,7 +153,7 @@ def measure_clinfer(name: str, batch: int, profiled: bool) -> dict[str, Any]:
     compile_s = time.perf_counter() - start
     request = compiled.create_infer_request()
     held = context.create_tensor(compiled.inputs[0].get_element_type(), list(given.shape))
-    held.copy_from(given.numpy())
+    held.copy_from(given)
     request.set_input_tensor(held)
     request.infer()
     result = np.array(request.get_output_tensor(0).data)
@@ -146,17 +163,11 @@ def measure_clinfer(name: str, batch: int, profiled: bool) -> dict[str, Any]:
         request.set_input_tensor(held)
         request.start_async()
 
-    def call() -> None:
-        begin()
-        queue.finish()
-
-    figures = wall_ms(call)
-    return {**figures, "queued_ms": queued_ms(begin, queue.finish), "compile_s": compile_s,
-            "device": core.get_property("GPU", "FULL_DEVICE_NAME"),
-            "error": relative_error(result.astype(np.float64), name, batch)}
+    return begin, queue.finish, result, compile_s
 
 
-def _kernels(core: Any, model: Any, given: np.ndarray) -> dict[str, tuple[float, int]]:
+def kernels(core: Any, model: Any, given: np.ndarray) -> dict[str, tuple[float, int]]:
+    """Microseconds and launches by kernel (`by_kernel`) of a model at f16 on the GPU."""
     compiled = core.compile_model(model, "GPU", {"INFERENCE_PRECISION_HINT": "f16", "PERF_COUNT": True})
     request = compiled.create_infer_request()
     for _ in range(5):

@@ -16,8 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
@@ -26,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.gpu import by_kernel, captured, wall_ms
+from bench.gpu import captured, kernels, remote_calls, wall_ms
 
 _PICTURE = (1, 3, 224, 224)
 _CLIP = (1, 3, 16, 112, 112)
@@ -114,13 +113,15 @@ def _settled(module: Any, given: Any) -> Any:
 def measure(name: str, lock: str, profiled: bool) -> dict[str, Any]:
     """Milliseconds of each engine, errors, seconds of compiling; `kernels`: microseconds and launches by kernel."""
     torch, openvino = import_module("torch"), import_module("openvino")
+    import clinfer
+
+    core = clinfer.Core()
     module, given = build(name)
     with torch.no_grad():
         model = openvino.convert_model(module, example_input=given)
     model.reshape({model.input(0): list(given.shape)})
-    start = time.perf_counter()
-    call, result = _clinfer(model, given.numpy())
-    found: dict[str, Any] = {"compile_s": time.perf_counter() - start}
+    begin, wait, result, compile_s = remote_calls(core, model, given.numpy())
+    found: dict[str, Any] = {"compile_s": compile_s}
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     with torch.inference_mode():
         exact = module.cuda()(given.cuda()).double().cpu().numpy()
@@ -128,9 +129,9 @@ def measure(name: str, lock: str, profiled: bool) -> dict[str, Any]:
         if here.dim() == 4:
             half, here = (x.to(memory_format=torch.channels_last) for x in (half, here))
         found["errors"] = [float(np.linalg.norm(x - exact) / np.linalg.norm(exact))
-                           for x in (result, half(here).double().cpu().numpy())]
+                           for x in (result.astype(np.float64), half(here).double().cpu().numpy())]
         with _alone(lock):
-            found["clinfer"] = wall_ms(call, _WARM_S)["wall_ms"]
+            found["clinfer"] = wall_ms(lambda: (begin(), wait()), _WARM_S)["wall_ms"]
             found["eager"] = wall_ms(lambda: (half(here), torch.cuda.synchronize()), 0.5)["wall_ms"]
             try:
                 replay = captured(half, here)
@@ -138,44 +139,8 @@ def measure(name: str, lock: str, profiled: bool) -> dict[str, Any]:
             except RuntimeError as error:
                 found["graph_failed"] = str(error).splitlines()[0]
             if profiled:
-                found["kernels"] = _profile(model, given.numpy())
+                found["kernels"] = kernels(core, model, given.numpy())
     return found
-
-
-def _clinfer(model: Any, given: np.ndarray) -> tuple[Callable[[], object], np.ndarray]:
-    """A call that computes what is on the GPU, and its result."""
-    import pyopencl as cl
-
-    import clinfer
-
-    core = clinfer.Core()
-    queue = cl.CommandQueue(core.get_default_context("GPU").get())
-    context = clinfer.ClContext(core, queue)
-    compiled = core.compile_model(model, context, {"INFERENCE_PRECISION_HINT": "f16"})
-    request = compiled.create_infer_request()
-    held = context.create_tensor(compiled.inputs[0].get_element_type(), list(given.shape))
-    held.copy_from(given)
-    request.set_input_tensor(held)
-    request.infer()
-    result = np.array(request.get_output_tensor(0).data)
-    request.set_output_tensor(context.create_tensor(compiled.outputs[0].get_element_type(), list(result.shape)))
-
-    def call() -> None:
-        request.set_input_tensor(held)
-        request.start_async()
-        queue.finish()
-
-    return call, result.astype(np.float64)
-
-
-def _profile(model: Any, given: np.ndarray) -> dict[str, tuple[float, int]]:
-    import clinfer
-
-    compiled = clinfer.Core().compile_model(model, "GPU", {"INFERENCE_PRECISION_HINT": "f16", "PERF_COUNT": True})
-    request = compiled.create_infer_request()
-    for _ in range(4):
-        request.infer([given])
-    return by_kernel(request)
 
 
 @contextmanager
@@ -205,8 +170,8 @@ def tell(name: str, found: dict[str, Any]) -> str:
     errors = " / ".join(f"{error:.1e}" for error in found["errors"])
     row = (f"| {name} | {found['clinfer']:.3f} | {found['eager']:.3f} | {graph} | {ratio} | {errors} "
            f"| {found['compile_s']:.1f} |")
-    kernels = [f"    {kernel:34} {us:8.1f} {launches:4}" for kernel, (us, launches) in found.get("kernels", {}).items()]
-    return "\n".join([row, *kernels[:_LINES]])
+    lines = [f"    {kernel:34} {us:8.1f} {launches:4}" for kernel, (us, launches) in found.get("kernels", {}).items()]
+    return "\n".join([row, *lines[:_LINES]])
 
 
 def main() -> None:

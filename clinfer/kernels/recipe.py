@@ -44,6 +44,8 @@ class Recipe:
 
 
 USUAL = Recipe()
+ALIGNED = Recipe(("-DCLINFER_ALL_ALIGNED",))
+"""All vectors start at multiples of their length, so that loads do not look first where they do."""
 
 
 def with_sub_groups(device: Capabilities) -> Recipe:

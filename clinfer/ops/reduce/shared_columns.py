@@ -19,7 +19,7 @@ from clinfer.kernels.contract import (
     scratch_operand,
 )
 from clinfer.kernels.cost import time_of
-from clinfer.kernels.recipe import USUAL, Recipe
+from clinfer.kernels.recipe import ALIGNED, USUAL
 from clinfer.ops.shared.axis_kernels import AxisKernel, AxisProblem, Columns, FourAxes, column_axes, four_views
 from clinfer.ops.shared.joint_axes import JointAxes
 from clinfer.ops.shared.reduction import serial_time
@@ -35,8 +35,6 @@ _MOST_SLICES = 1024
 """From about so many on slices grow, so that not many more results are left to combine."""
 _STEP = 40.0
 """Nanoseconds by which a group takes longer for each round of elements, of which `_DEEP` are loaded at a time."""
-_ALIGNED = Recipe(("-DCLINFER_ALL_ALIGNED",))
-"""All vectors start at multiples of their length, so that loads do not look first where they do."""
 _PARTIAL = {"float": "f32", "double": "f64", "int": "i32", "long": "i64", "uint": "u32", "ulong": "u64"}
 """The type of what slices leave, by arithmetic type."""
 
@@ -126,7 +124,7 @@ class SharedColumns(AxisKernel[Shares]):
 
     def _stage(self, problem: AxisProblem, source: Operand, target: Operand, work: tuple[int, int, int], rows: int,
                constants: Mapping[str, Constant], fused_ops: tuple[TensorView, ...] | None) -> Stage:
-        recipe = USUAL if constants["VEC"] == 1 else _ALIGNED
+        recipe = USUAL if constants["VEC"] == 1 else ALIGNED
         return Stage(self.source, (source, target), Work(work, (_ITEMS, 1, 1)), constants,
                      {"n": problem.counts[0], "rows": rows}, fused_ops, recipe=recipe)
 

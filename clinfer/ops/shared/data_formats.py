@@ -11,6 +11,11 @@ def data_formats(problem: Problem, data: Format, output: Format | None = None) -
                    tuple(output or Format.planar(x.rank) for x in problem.outputs))
 
 
+def channels_last(rank: int) -> Format:
+    """The format of data [B, C, spatial...] in which the channels of a pixel lie together."""
+    return Format.of("bzyxf" if rank > 4 else "byxf")
+
+
 def data_as_it_comes(problem: Problem) -> Formats:
     """Input 0 in the format that it has, everything else planar."""
     return data_formats(problem, problem.inputs[0].format)

@@ -9,12 +9,10 @@ from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, KernelTable, planar_formats
 from clinfer.ops.shared import tensor_cores
 from clinfer.ops.shared.copying import CopyReference, CopyRows, CopyTiles, CopyTurned
-from clinfer.ops.shared.data_formats import data_formats
+from clinfer.ops.shared.data_formats import channels_last, data_formats
 from clinfer.ops.shared.view_copy import CopyKernel, CopyProblem, ViewCopy
 from clinfer.ops.transpose.op import Transpose, order_of
 from clinfer.runtime.capabilities import Capabilities
-
-_CHANNELS_LAST = tuple(map(Format.of, ("byxf", "bzyxf")))
 
 
 @dataclass(frozen=True)
@@ -33,11 +31,11 @@ class TransposeProblem(CopyProblem):
     def kept_format(self) -> Format | None:
         """The format with channels last in which the output is the input's memory as it is."""
         data, order = self.inputs[0], self._order
-        if order is None or data.format.blocks:
+        wanted = channels_last(data.rank)
+        if order is None or data.format.blocks or not wanted.fits(data.rank):
             return None
         kept = tuple(order.index(axis) for axis in data.format.order_of(data.rank))
-        return next((each for each in _CHANNELS_LAST if each.fits(data.rank) and each.order_of(data.rank) == kept),
-                    None)
+        return wanted if wanted.order_of(data.rank) == kept else None
 
     @cached_property
     def copies(self) -> tuple[ViewCopy, ...]:
@@ -73,7 +71,7 @@ class _KeptMemory(CopyKernel):
         return problem.formats if kept is None else data_formats(problem, problem.inputs[0].format, kept)
 
     def supports(self, problem: CopyProblem, config: None) -> str | None:
-        is_kept = problem.outputs[0].format in _CHANNELS_LAST
+        is_kept = problem.outputs[0].format == channels_last(problem.outputs[0].rank)
         return None if is_kept else "its output does not have the channels last where the input has them"
 
 

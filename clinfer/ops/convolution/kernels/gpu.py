@@ -7,11 +7,12 @@ from math import ceil, prod
 from clinfer.base.format import Format
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, planar_formats
 from clinfer.kernels.cost import longer, time_of
-from clinfer.kernels.recipe import USUAL, Recipe, with_sub_groups
+from clinfer.kernels.recipe import ALIGNED, USUAL, with_sub_groups
 from clinfer.ops.convolution.problem import DEPTHWISE_WEIGHTS, ConvolutionProblem
 from clinfer.ops.shared import local_tiles
 from clinfer.ops.shared.convolving import few_outputs, reference_time
 from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.data_formats import channels_last
 from clinfer.ops.shared.spatial import LETTERS, data_view, reach
 from clinfer.ops.shared.tensor_cores import is_aligned
 from clinfer.symbolic.symbols import computed, larger, pure
@@ -50,7 +51,6 @@ class LocalKernel(Kernel[ConvolutionProblem, int]):
                                problem.epilogue_views()),))
 
 
-_ALIGNED = Recipe(("-DCLINFER_ALL_ALIGNED",))
 _WAITING = {4: 120.0, 2: 105.0, 1: 62.0}
 """Nanoseconds by which a work-item of a run of so many pixels takes longer for each vector that it reads."""
 
@@ -77,7 +77,7 @@ class DepthwiseKernel(Kernel[ConvolutionProblem, Run]):
     def formats(self, problem: ConvolutionProblem) -> Formats:
         if self._misfit(problem):
             return planar_formats(problem)
-        data = Format.of("bzyxf" if problem.inputs[0].rank > 4 else "byxf")
+        data = channels_last(problem.inputs[0].rank)
         weights = Format.of(DEPTHWISE_WEIGHTS[problem.inputs[1].rank])
         return Formats((data, weights, *(x.format for x in problem.inputs[2:])), (data,))
 
@@ -115,7 +115,7 @@ class DepthwiseKernel(Kernel[ConvolutionProblem, Run]):
                      "STRIDE_X": problem.strides[2], "DILATION_X": problem.dilations[2]}
         return Lowered((Stage("convolution_depthwise.cl", problem.operands(), local_items(self._items(problem, run)),
                               constants, problem.steps, problem.epilogue_views(),
-                              recipe=_ALIGNED if run.aligned else USUAL),))
+                              recipe=ALIGNED if run.aligned else USUAL),))
 
     def _misfit(self, problem: ConvolutionProblem) -> str | None:
         if not problem.inputs[1].is_static or not problem.inputs[0].element_type.is_float:

@@ -8,6 +8,7 @@ from clinfer.base.format import Format
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Operand, Stage, Work, planar_formats
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared import tensor_cores
+from clinfer.ops.shared.data_formats import channels_last
 from clinfer.ops.shared.spatial import LETTERS, data_view, reach
 from clinfer.ops.shared.tensor_cores import (
     BOX,
@@ -45,7 +46,7 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
         """Channels last; what stands behind data and weights as it comes."""
         if _has_other_axes(problem) and not self.takes_other_axes:
             return planar_formats(problem)
-        data = Format.of("bzyxf" if problem.inputs[0].rank > 4 else "byxf")
+        data = channels_last(problem.inputs[0].rank)
         return Formats((data, _filters_together(problem), *(x.format for x in problem.inputs[2:])), (data,))
 
     def configs(self, problem: ConvolutionProblem) -> tuple[Tile, ...]:

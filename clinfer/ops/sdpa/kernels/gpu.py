@@ -20,7 +20,7 @@ from clinfer.kernels.contract import (
     scratch_operand,
 )
 from clinfer.kernels.cost import time_of
-from clinfer.kernels.recipe import USUAL, Recipe
+from clinfer.kernels.recipe import ALIGNED, USUAL
 from clinfer.ops.sdpa.problem import KEY, SINK, VALUE, AttentionProblem
 from clinfer.ops.shared.tensor_cores import is_aligned
 from clinfer.ops.shared.views import static
@@ -42,7 +42,6 @@ _BLOCK, _VECTOR, _ABREAST = 64, 8, 4
 (measured on an H200: with one at a time a few warps take their time)."""
 _SPLIT_NS, _SPLIT_ALIGNED_NS, _SPLIT_ON_GPU, _SPLIT_BANDWIDTH = 2000.0, 1500.0, 0.05, 0.5
 """What it takes at least, and its shares of the peak and of the memory's bandwidth."""
-_ALIGNED = Recipe(("-DCLINFER_ALL_ALIGNED",))
 _SHARES_A_UNIT = 2
 """Shares of the keys for each compute unit."""
 
@@ -122,7 +121,7 @@ class SplitKernel(Kernel[AttentionProblem, Split]):
                                bandwidth=_SPLIT_BANDWIDTH, launches=launches)
 
     def lower(self, problem: AttentionProblem, split: Split) -> Lowered:
-        rows, recipe = split.rows, _ALIGNED if split.aligned else USUAL
+        rows, recipe = split.rows, ALIGNED if split.aligned else USUAL
         depth, width = static((problem.depth, problem.width))
         entries = prod(static(problem.batch)) // problem.primitive.groups
         share, shares = _shares(problem, entries)
