@@ -85,9 +85,10 @@ class _Narrowing:
         return True
 
     def _restore(self, node: ov.Node) -> None:
-        """Give a node inputs of the types that it had."""
-        for index in range(node.get_input_size()):
-            self._restore_input(node, index)
+        """Give a node inputs of the types that it had; who reads a shape alone may have any."""
+        if node.get_type_name() != "ShapeOf":
+            for index in range(node.get_input_size()):
+                self._restore_input(node, index)
         node.validate_and_infer_types()
 
     def _restore_input(self, node: ov.Node, index: int) -> None:
