@@ -70,9 +70,9 @@ class BuildContext:
         value = float(data.on_host(self.stream).reshape(()))
         return value if math.isfinite(value) else None
 
-    def known_values(self, graph: Graph, node: Node, found: Mapping[Port, np.ndarray] = NOTHING) -> Values:
+    def known_values(self, graph: Graph, node: Node) -> Values:
         """The values of a node's value inputs, as far as they are known; see `known_value`."""
-        values = {index: self.known_value(graph, node.inputs[index], found) for index in node.primitive.value_inputs}
+        values = {index: self.known_value(graph, node.inputs[index]) for index in node.primitive.value_inputs}
         return {index: value for index, value in values.items() if value is not None}
 
     def as_part(self, graph: Graph, port: Port) -> Part | None:
@@ -84,15 +84,16 @@ class BuildContext:
         values = {index: value for index, value in known.items() if value is not None}
         return node.primitive.as_part(port.index, graph.layout(node.inputs[0]).shape, values)
 
-    def infer(self, graph: Graph, node: Node, found: Mapping[Port, np.ndarray] = NOTHING) -> tuple[Layout, ...]:
-        """Planar output layouts (with the primitive's padding) of a node whose inputs are inferred."""
+    def infer(self, graph: Graph, node: Node, partial: Values | None = None) -> tuple[Layout, ...]:
+        """Planar output layouts (with the primitive's padding) of a node whose inputs are inferred; `partial`: what is
+        known of its `partial_values`."""
         primitive = node.primitive
         inputs = graph.input_layouts(node)
         types = tuple(x.element_type for x in inputs)
         own = primitive.shape_input_count
         shapes = tuple(x.shape for x in inputs[:own])
         try:
-            inferred = self.rule(primitive, types)(shapes, self.known_values(graph, node, found))
+            inferred = self.rule(primitive, types)(shapes, {**(partial or {}), **self.known_values(graph, node)})
         except ClinferError as error:
             raise error.at(primitive.where) from None
         out_types = primitive.stored_types(types)

@@ -36,6 +36,11 @@ class SizeValues:
         elements = self._elements(port)
         return () if elements is None else tuple(_size(element) for element in elements.reshape(-1).tolist())
 
+    def numbers(self, port: Port) -> np.ndarray | None:
+        """The tensor, if all of its elements are certain."""
+        elements = self._elements(port)
+        return None if elements is None or elements.dtype == object else elements
+
     def _elements(self, port: Port) -> np.ndarray | None:
         known, layout = self._context.known_value(self._graph, port), self._graph.layout(port)
         if known is not None:

@@ -110,6 +110,12 @@ class Primitive:
         return ()
 
     @property
+    def partial_values(self) -> tuple[int, ...]:
+        """Those of them of which the shape rule also takes what is known of their elements: arrays of dtype object, in
+        which an element that is not known is None."""
+        return ()
+
+    @property
     def useful_values(self) -> tuple[int, ...]:
         """Inputs that kernels read, but whose values, where they are a few integers that the host knows anyway, may
         spare work (`kernels/contract.py`, `Stage.move`)."""

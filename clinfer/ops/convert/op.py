@@ -10,6 +10,9 @@ from clinfer.base.shape import Shape
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
+_SIZE_BITS = 32
+"""Integers of so many bits hold any size."""
+
 
 @dataclass(frozen=True)
 class Convert(Primitive):
@@ -41,7 +44,10 @@ class Convert(Primitive):
         return (shapes[0],)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        """Sizes that are not known yet (`Primitive.infer_shapes`) are handed on."""
         target = ElementType.of(self.destination_type)
+        if values[0].dtype == object and not target.is_float and target.bits >= _SIZE_BITS:
+            return values
         way = way_between(values[0].dtype.kind == "f", target)
         with np.errstate(all="ignore"):
             numbers = values[0].astype(way.numpy)

@@ -41,6 +41,10 @@ class Reshape(_Reshaping):
     special_zero: bool = False
     op_type: ClassVar[str] = "Reshape"
 
+    @property
+    def partial_values(self) -> tuple[int, ...]:
+        return (1,)
+
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         """Sizes that are copied are handed on. What remains for -1 is told by the others; it is 1 where neither these
         nor the others of the new shape have any elements, as with OpenVINO."""
@@ -48,6 +52,9 @@ class Reshape(_Reshaping):
         if data is None or 1 not in values:
             return None
         pattern = values[1].reshape(-1).tolist()
+        if None in pattern:
+            return (tuple(ANY if size in (None, -1) else data[i] if size == 0 and self.special_zero and i < len(data)
+                          else size for i, size in enumerate(pattern)),)
         copied = {i for i, size in enumerate(pattern) if size == 0 and self.special_zero and i < len(data)}
         sizes: list[Size] = [data[i] if i in copied else size for i, size in enumerate(pattern)]
         left = [i for i, size in enumerate(pattern) if size < 0]
