@@ -1,72 +1,62 @@
-"""Roll (OpenVINO Roll-7) as two slices of each axis, joined the other way round."""
+"""The Roll primitive (OpenVINO Roll-7)."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from clinfer.base.element_type import ElementType
-from clinfer.ops.concat import Concat
-from clinfer.ops.convert import Convert
-from clinfer.ops.eltwise import Eltwise
-from clinfer.ops.gather import Gather
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, show
 from clinfer.ops.operation import constant_input
-from clinfer.ops.reshape import Identity, Reshape
-from clinfer.ops.shape_of import ShapeOf
-from clinfer.ops.slice import Slice
-from clinfer.topology import Constant, Port, Primitive, SourceNode
-
-_I64 = ElementType.of("i64")
-_END = np.iinfo(np.int64).max
+from clinfer.symbolic.shape_inference import Values
+from clinfer.symbolic.symbols import larger
+from clinfer.topology import Primitive, SourceNode
 
 
-def convert_roll(node: SourceNode) -> Sequence[Primitive]:
-    """Input 0 moved by input 1 (a number for each axis, or one for all) along the axes in input 2, constants."""
-    return _Roll(node).primitives()
+@dataclass(frozen=True)
+class Roll(Primitive):
+    """Input 0 moved along `axes` by as many places as input 1 says, for each of them or for all; what leaves at one end
+    comes back at the other. An axis may be named several times."""
+
+    axes: tuple[int, ...] = ()
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (1,)
+
+    @property
+    def only_moves(self) -> bool:
+        return True
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+    def shifts(self, data: Shape, values: Values) -> dict[int, int]:
+        """The places, below its size, by which each axis named is moved; 0 while that is unknown."""
+        found = dict.fromkeys([axis % len(data) for axis in self.axes], 0)
+        if 1 in values:
+            given = values[1].reshape(-1).tolist()
+            for axis, shift in zip(self.axes, given * len(self.axes) if len(given) == 1 else given, strict=True):
+                found[axis % len(data)] += shift
+        return {axis: shift % larger(data[axis], 1) if shift else 0 for axis, shift in found.items()}
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        data, shift = shapes[:2]
+        if data is not None and not all(-len(data) <= axis < len(data) for axis in self.axes):
+            raise ClinferError("an axis to roll along does not exist", where=self.where,
+                               values={"data": show(data), "axes": self.axes})
+        if shift not in (None, (), (1,)) and shift[0] != len(self.axes) and isinstance(shift[0], int):
+            raise ClinferError("there must be one shift, or one for each axis", where=self.where,
+                               values={"shifts": show(shift), "axes": self.axes})
+        return (data,)
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        shifts = self.shifts(values[0].shape, {1: values[1]})
+        return (np.roll(values[0], tuple(shifts.values()), tuple(shifts)),)
 
 
-class _Roll:
-    """The primitives of one operation as they are made."""
-
-    def __init__(self, node: SourceNode) -> None:
-        self._node = node
-        self._made: list[Primitive] = []
-
-    def primitives(self) -> list[Primitive]:
-        node, data = self._node, self._node.inputs[0]
-        shift = node.input_shapes[1]
-        shifts = self._add(Convert("", (node.inputs[1],), destination_type="i64"))
-        shifts = self._add(Reshape("", (shifts, self._vector(-1))))
-        for number, axis in enumerate(constant_input(node, 2).reshape(-1).tolist()):
-            place = 0 if shift in ((), (1,)) else number
-            data = self._rolled(data, axis, self._add(Gather("", (shifts, self._vector(place), self._scalar(0)))))
-        return [*self._made, Identity(node.id, (data,), origin=node.name)]
-
-    def _rolled(self, data: Port, axis: int, shift: Port) -> Port:
-        """Its last elements, as many as the shift says, ahead of the others."""
-        sizes = self._add(ShapeOf("", (data,)))
-        size = self._add(Gather("", (sizes, self._vector(axis), self._scalar(0))))
-        size = self._eltwise("Maximum", size, self._vector(1))
-        cut = self._eltwise("FloorMod", self._eltwise("Subtract", self._vector(0), shift), size)
-        one, along = self._vector(1), self._vector(axis)
-        last = self._add(Slice("", (data, cut, self._vector(_END), one, along)))
-        first = self._add(Slice("", (data, self._vector(0), cut, one, along)))
-        return self._add(Concat("", (last, first), axis=axis))
-
-    def _eltwise(self, mode: str, *inputs: Port) -> Port:
-        return self._add(Eltwise("", inputs, mode=mode))
-
-    def _vector(self, value: int) -> Port:
-        return self._constant(np.array([value]))
-
-    def _scalar(self, value: int) -> Port:
-        return self._constant(np.array(value))
-
-    def _constant(self, value: np.ndarray) -> Port:
-        return self._add(Constant("", value=value.astype(np.int64), element_type=_I64))
-
-    def _add(self, primitive: Primitive) -> Port:
-        named = replace(primitive, id=f"{self._node.id}/{len(self._made)}", origin=self._node.name)
-        self._made.append(named)
-        return Port(named.id)
+def convert_roll(node: SourceNode) -> Roll:
+    """The axes, input 2, are constants."""
+    return Roll(node.id, node.inputs[:2], origin=node.name,
+                axes=tuple(constant_input(node, 2).reshape(-1).tolist()))
