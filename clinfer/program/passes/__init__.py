@@ -24,6 +24,7 @@ from clinfer.program.passes.fuse_eltwise import fuse_eltwise
 from clinfer.program.passes.fuse_factor import fuse_factor
 from clinfer.program.passes.fuse_rms import fuse_rms
 from clinfer.program.passes.fuse_rope import fuse_rope
+from clinfer.program.passes.fuse_shuffles import fuse_shuffles
 from clinfer.program.passes.gather_compressed_rows import gather_compressed_rows
 from clinfer.program.passes.gather_narrow_rows import gather_narrow_rows
 from clinfer.program.passes.gather_unconverted_indices import gather_unconverted_indices
@@ -49,6 +50,7 @@ from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.program.passes.remove_redundant_reorders import remove_redundant_reorders
 from clinfer.program.passes.select_kernels import select_kernels
+from clinfer.program.passes.sink_transposes import sink_transposes
 from clinfer.program.passes.split_products import split_products
 from clinfer.program.passes.store_on_grids import store_on_grids
 from clinfer.program.passes.transform_filters import transform_filters
@@ -77,6 +79,7 @@ PIPELINE: tuple[Pass, ...] = (
     fold_batches,
     fuse_rms,
     fuse_rope,
+    fuse_shuffles,
     fuse_bias,
     group_heads,
     move_transpose_ahead,
@@ -91,6 +94,7 @@ PIPELINE: tuple[Pass, ...] = (
     fill_channels,
     mark_host_nodes,
     join_split_parts,
+    sink_transposes,
     move_eltwise_ahead,
     float_integer_products,
     note_data_grids,
@@ -121,6 +125,7 @@ OPTIONAL: tuple[Pass, ...] = (
     fold_batches,
     fuse_rms,
     fuse_rope,
+    fuse_shuffles,
     fuse_bias,
     group_heads,
     move_transpose_ahead,
@@ -134,6 +139,7 @@ OPTIONAL: tuple[Pass, ...] = (
     join_groups,
     fill_channels,
     join_split_parts,
+    sink_transposes,
     move_eltwise_ahead,
     float_integer_products,
     note_data_grids,
