@@ -29,6 +29,8 @@ SAMPLE_SIZES = ((1, 64, 256), (1, 1, 1), (1, 8, 8), (1, 1000, 1000), (1000, 64, 
 which formats are chosen, and those that kernels are built for besides."""
 GPU_SAMPLE_SIZES = (*SAMPLE_SIZES, (32, 64, 64))
 """The same on GPUs, where batches of that size are computed by other tiles than one picture or a thousand."""
+_NOTICED = 1.0
+"""Nanoseconds below which two kernels take equally long."""
 _SHARE = 0.05
 """Formats in which a node takes `FAR_SLOWER` times as long as in others for a larger sample, and loses such a share of
 all that the sample takes, count as slower for the usual one, too: one row is no reason to compute a thousand slowly."""
@@ -135,7 +137,8 @@ def _weighed(candidates: Mapping[str, Sequence[LayoutCandidate]], samples: int) 
         for number in larger:
             own, least = candidate.time(number), min(each.time(number) for each in found)
             if own - least > _SHARE * totals[number]:
-                factor = max(factor, own / (FAR_SLOWER * least))
+                # What moves nothing, since it leaves memory as it is, takes no time.
+                factor = max(factor, own / (FAR_SLOWER * max(least, _NOTICED)))
         return factor
 
     return {id: [replace(each, slower=slower(each, found)) for each in found] for id, found in candidates.items()}

@@ -216,3 +216,6 @@ def test_what_loses_much_of_a_larger_sample_counts_as_slower(engine: Engine, lar
     weighed = format_choice._weighed({"a": (few, even), "rest": (rest,)}, 3)
     assert [each.slower for each in weighed["a"]] == pytest.approx([slower, 1.0]) and weighed["rest"] == [rest]
     assert weighed["a"][0].cost == pytest.approx(10 * slower)
+    free = candidate(0, 0, 0)
+    weighed = format_choice._weighed({"a": (few, free), "rest": (candidate(1, 1, 2),)}, 3)
+    assert 1 < weighed["a"][0].slower < float("inf") and weighed["a"][1] == free
