@@ -9,6 +9,7 @@
 #define SPAN 4
 #define ROW OUTPUT0_SIZE_3
 #define WRAP(c) WRAP_AXIS(c, 1);
+#define ARG_SHIFT_1 1
 #endif
 
 #include "shared/copy_row.h"

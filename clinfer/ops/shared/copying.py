@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
@@ -22,7 +23,6 @@ LOCAL_SIZE = 64
 TILE = 16
 ROW_START = 52
 """To begin a row takes as long as to copy so many of its elements: rows of less than 8 are faster one by one."""
-_RANK = 4
 _TURNED_BYTES = 32 * 33 * 8
 """Of local memory, for the largest elements."""
 
@@ -77,21 +77,24 @@ def element_stage(problem: Problem, copy: ViewCopy) -> Stage:
 
 
 class _ArrangedCopy(CopyKernel):
-    """Copies under four axes."""
+    """Copies under as many axes as `rank` says."""
+
+    rank: ClassVar[int]
 
     @abstractmethod
     def arrange(self, joint: JointAxes) -> Sequence[JointAxis | None] | None:
-        """The axes of a copy as four (None: an axis of size 1), or None where it has others."""
+        """The axes of a copy as so many (None: an axis of size 1), or None where it has others."""
 
     def views(self, copy: ViewCopy) -> tuple[TensorView, ...]:
-        """The views of a copy under four axes; open ones where it has others, or while shapes or values are unknown."""
+        """The views of a copy under these axes; open ones where it has others, or while shapes or values are
+        unknown."""
         kinds = [view.element_type for view in copy.views]
         if copy.is_static and copy.count == 0:
-            return tuple(TensorView.dense(kind, (0,) * _RANK) for kind in kinds)
+            return tuple(TensorView.dense(kind, (0,) * self.rank) for kind in kinds)
         joint = copy.joint if copy.is_static else None
         axes = None if joint is None else self.arrange(joint)
         if joint is None or axes is None:
-            return tuple(open_view(kind, _RANK) for kind in kinds)
+            return tuple(open_view(kind, self.rank) for kind in kinds)
         return tuple(joint.view(i, kind, axes) for i, kind in enumerate(kinds))
 
 
@@ -101,14 +104,15 @@ class CopyRows(_ArrangedCopy):
     variant = "rows"
     supports_large = True
     efficiency = 0.8
+    rank = 5
 
     def arrange(self, joint: JointAxes) -> Sequence[JointAxis | None] | None:
         """The last axis is contiguous on both sides; fused operations read neighbours there, or one value."""
-        if not joint.axes or len(joint.axes) > _RANK or joint.axes[-1].pitches[:2] != (1, 1):
+        if not joint.axes or len(joint.axes) > self.rank or joint.axes[-1].pitches[:2] != (1, 1):
             return None
         if any(pitch not in (0, 1) for pitch in joint.axes[-1].pitches[2:]):
             return None
-        return (*(None,) * (_RANK - len(joint.axes)), *joint.axes)
+        return (*(None,) * (self.rank - len(joint.axes)), *joint.axes)
 
     def why_not(self, copy: ViewCopy) -> str | None:
         if copy.count == 0 or (copy.joint is not None and self.arrange(copy.joint) is not None):
@@ -133,6 +137,7 @@ class CopyTiles(_ArrangedCopy):
 
     variant = "tiles"
     supports_large = True
+    rank = 4
     on_cpu, on_gpu = 0.5, 0.05
 
     def cost(self, problem: CopyProblem, config: None) -> float:
@@ -142,7 +147,7 @@ class CopyTiles(_ArrangedCopy):
     def arrange(self, joint: JointAxes) -> Sequence[JointAxis | None] | None:
         """The third axis is contiguous in the input, the fourth in the output; fused operations read neighbours along
         the fourth, or one value."""
-        if not 2 <= len(joint.axes) <= _RANK or joint.axes[-1].pitches[1] != 1:
+        if not 2 <= len(joint.axes) <= self.rank or joint.axes[-1].pitches[1] != 1:
             return None
         last = joint.axes[-1]
         if any(pitch not in (0, 1) for pitch in last.pitches[2:]):
@@ -151,7 +156,7 @@ class CopyTiles(_ArrangedCopy):
         if len(runs) != 1:
             return None
         others = [axis for axis in joint.axes[:-1] if axis is not runs[0]]
-        return (*(None,) * (_RANK - 2 - len(others)), *others, runs[0], last)
+        return (*(None,) * (self.rank - 2 - len(others)), *others, runs[0], last)
 
     def why_not(self, copy: ViewCopy) -> str | None:
         if copy.count == 0 or (copy.joint is not None and self.arrange(copy.joint) is not None):
