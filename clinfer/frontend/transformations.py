@@ -30,6 +30,7 @@ from clinfer.frontend.precision import narrow_floats
 from clinfer.frontend.quotients import cut_rounded_quotients
 from clinfer.frontend.raised_bounds import lower_bounds
 from clinfer.frontend.respelling import layers, respell, restore
+from clinfer.frontend.slice_assignments import assign_slices
 from clinfer.frontend.weights_aside import weights_aside
 
 PRECISIONS = ("f32", "f16", "bf16")
@@ -57,6 +58,7 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
         follow_decided_branches(clone)
         count_loops(clone)
         pick_rows(clone)
+        assign_slices(clone)
         name_after_layers(model, clone)
         if precision != "f32":
             narrow_floats(clone, precision)
