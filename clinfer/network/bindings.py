@@ -5,7 +5,8 @@ and only then, the arguments that use it are set again. Tensors that may lie wit
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import repeat, zip_longest
 from operator import attrgetter, le
 from types import MappingProxyType
@@ -24,8 +25,10 @@ from clinfer.network.plans.plan import Launch, TensorAlias
 from clinfer.network.reports.record import Growth
 from clinfer.program.program import Program, ProgramNode, Tensor
 from clinfer.runtime.buffer_uses import BufferUses
+from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import KernelTable
 from clinfer.runtime.memory import Memory
+from clinfer.runtime.rounds import InTurns, Rounds, Turn
 
 NOTHING: Mapping[int, Memory] = MappingProxyType({})
 _HELD, _NBYTES = attrgetter("held"), attrgetter("nbytes")
@@ -226,6 +229,25 @@ class Bindings:
         if not memories.items() <= self._memories.items():
             for root, memory in memories.items():
                 self.bind(root, memory)
+
+    def turns(self, in_turns: Mapping[int, InTurns], kernels: Iterable[Kernel]) -> list[Turn] | None:
+        """The arguments of these kernels that are tensors outside the slots, by their roots, which take turns; None
+        where that is more than to set each."""
+        if any(root in self._picture_uses or self._aliases.concern(root) for root in in_turns):
+            return None
+        launched = {id(kernel) for kernel in kernels}
+        return [Turn(kernel, position, memories) for root, memories in in_turns.items()
+                for kernel, position in self._tensor_uses.get(root, ()) if id(kernel) in launched]
+
+    @contextmanager
+    def lent(self, rounds: Rounds) -> Iterator[None]:
+        """Inside of a `with` arguments take turns; behind it they are what is told here."""
+        was_whole, self.is_whole = self.is_whole, False
+        try:
+            yield
+        finally:
+            rounds.restore()
+            self.is_whole = was_whole
 
     @staticmethod
     def _bind_pictures(uses_of: Sequence[BufferUses], pictures: Sequence[Memory]) -> None:

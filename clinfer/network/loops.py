@@ -6,25 +6,24 @@ before the first one, each joined result is written to its place; else the place
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.layout import Layout
-from clinfer.base.shape import Dim, StaticShape, show
+from clinfer.base.shape import StaticShape, show
+from clinfer.network.loop_pieces import Counter, Cuts, Joined, Slices
 from clinfer.network.memory.buffers import Given, GrowingBuffer
 from clinfer.network.memory.preallocation import Preallocation
+from clinfer.network.repetition import Changes
 from clinfer.program.program import Program
-from clinfer.runtime.memory import Memory
-from clinfer.runtime.row_copies import CopyRows, row_copies
+from clinfer.runtime.rounds import InTurns, MovingCopy
 from clinfer.runtime.stream import Event, Stream
-from clinfer.topology import Joining, LoopPorts, Slicing, SourceBody
+from clinfer.topology import LoopPorts, SourceBody
 from clinfer.topology.loop_ports import run_count
 
 if TYPE_CHECKING:
@@ -55,13 +54,13 @@ class Loop:
         self._ports = source.loop
         program, stream = network.program, network.stream
         make = partial(GrowingBuffer, stream.engine, preallocation=preallocation)
-        self._slices = {name: _Slice(stream, slicing, program.inputs[name].element_type, name, make)
+        self._slices = {name: Slices(stream, slicing, program.inputs[name].element_type, name, make)
                         for name, slicing in self._ports.sliced.items()}
         self._states = {name: tuple(make(f"state {name}") for _ in range(2))
                         for name in self._ports.carried.values()}
-        self._joined = {index: _Joined(stream, joining, program.outputs[source.outputs[index]].layout, make)
+        self._joined = {index: Joined(stream, joining, program.outputs[source.outputs[index]].layout, make)
                         for index, joining in self._ports.joined.items()}
-        self._counter = _Counter(stream, program, self._ports.counter) if self._ports.counter else None
+        self._counter = Counter(stream, program, self._ports.counter) if self._ports.counter else None
         self._condition = _Condition(stream, program, self._ports)
 
     def run(self, given: Mapping[str, Given], limit: int | None, targets: Sequence[Given] | None,
@@ -75,24 +74,16 @@ class Loop:
         count = self._count(given, limit, always)
         for index, joined in self._joined.items():
             joined.begin(count if always else None, None if targets is None else targets[index])
-        states = {name: given[name] for name in self._ports.carried}
-        for name in given.keys() - states.keys() - self._slices.keys():
+        course = _Course(given, count, always, {name: given[name] for name in self._ports.carried})
+        for name in given.keys() - course.states.keys() - self._slices.keys():
             self._set_input(name, given[name])
-        last, slices = dict[str, Given](), dict[str, _Cuts]()
         ahead = _RunAhead(self._network.stream, self._network.program)
-        number, goes_on = 0, True
-        while goes_on and number != count:
-            self._give(number, given, slices, states)
-            outputs = self._network.execute(proceed=proceed, is_counted=is_counted and number < 2)
-            last = {name: Given(result.memory, result.layout.static_shape) for name, result in outputs.items()}
-            for index, joined in self._joined.items():
-                joined.add(last[self._source.outputs[index]])
-            states = {name: last[output] for name, output in self._ports.carried.items()}
-            number += 1
-            ahead.hold(number)
-            if always is None and number != count:
-                goes_on = self._condition.after(outputs)
-        results = [self._result(index, name, last, states) for index, name in enumerate(self._source.outputs)]
+        while not course.is_over:
+            stays = self._run_once(course, proceed, is_counted and course.number < 2)
+            ahead.hold(course.number)
+            if stays and not course.is_over:
+                self._run_rounds(course, ahead, proceed)
+        results = [self._result(index, name, course) for index, name in enumerate(self._source.outputs)]
         if targets is None:
             return results
         deliver(self._network, self._source, results, targets)
@@ -122,204 +113,159 @@ class Loop:
         slices = {name: piece.count(given[name].shape) for name, piece in self._slices.items()}
         return run_count(slices, limit, bool(self._ports.condition), always)
 
-    def _give(self, number: int, given: Mapping[str, Given], slices: dict[str, _Cuts],
-              states: Mapping[str, Given]) -> None:
+    def _run_once(self, course: _Course, proceed: Callable[[], None] | None, is_counted: bool) -> bool:
+        """Make the next run; whether it gives states of the shapes that it had."""
+        before = course.states
+        self._give(course)
+        course.outputs = self._network.execute(proceed=proceed, is_counted=is_counted)
+        self._take(course, course.number + 1)
+        self._join(course.outputs)
+        self._ask(course)
+        return all(self._shape(name, before[name].shape) == self._shape(name, state.shape)
+                   for name, state in course.states.items())
+
+    def _run_rounds(self, course: _Course, ahead: _RunAhead, proceed: Callable[[], None] | None) -> None:
+        """Make the other runs as rounds of what the last one launched, if that is possible: all up to the end, or those
+        up to the one behind which the condition says no."""
+        turns = self._in_turns(course.outputs)
+        changes = self._changes(course, turns) if course.always else Changes(turns)
+        if changes is None:
+            return
+        with self._network.rounds(changes) as rounds:
+            if rounds is None:
+                return
+            while not course.is_over:
+                if proceed is not None:
+                    proceed()
+                number, until = course.number, course.number + 1
+                if course.always:
+                    until = ahead.until(number, course.count)
+                else:
+                    self._place(course)
+                rounds.enqueue(number, until)
+                course.outputs = self._outputs(course.outputs, turns, until - 1)
+                self._take(course, until)
+                if course.always:
+                    for joined in self._joined.values():
+                        joined.take_moved(number, until)
+                else:
+                    self._join(course.outputs)
+                    self._ask(course)
+                ahead.hold(until)
+
+    def _take(self, course: _Course, number: int) -> None:
+        """So many runs were made, the last of which gave these outputs."""
+        course.number = number
+        course.states = {name: _given(course.outputs[output]) for name, output in self._ports.carried.items()}
+
+    def _join(self, outputs: Mapping[str, NetworkOutput]) -> None:
+        for index, joined in self._joined.items():
+            joined.add(_given(outputs[self._source.outputs[index]]))
+
+    def _ask(self, course: _Course) -> None:
+        """Learn whether another run follows the last one."""
+        if course.always is None and course.number != course.count:
+            course.goes_on = self._condition.after(course.outputs)
+
+    def _in_turns(self, outputs: Mapping[str, NetworkOutput]) -> dict[int, InTurns]:
+        """What states lie in, as inputs and outputs of the body, in runs of even numbers and in others."""
+        turns, roots = dict[int, InTurns](), self._network.roots
+        for name, buffers in self._states.items():
+            even, odd = (buffer.fit(outputs[name].layout.byte_size) for buffer in buffers)
+            turns[roots[name]] = even, odd
+        for name, output in self._ports.carried.items():
+            even, odd = turns[roots[output]]
+            turns[self._network.program.input_tensors[name]] = odd, even
+        return turns
+
+    def _changes(self, course: _Course, turns: Mapping[int, InTurns]) -> Changes | None:
+        """What changes between runs of a known number; None if it is more than can be told."""
+        assert course.count is not None
+        numbers = [] if self._counter is None else self._counter.moving(course.count)
+        joined = [self._moving_result(index, course, turns) for index in self._joined]
+        behind = [copy for copy in joined if copy is not None]
+        if numbers is None or len(behind) != len(joined):
+            return None
+        return Changes(turns, [*numbers, *(cuts.moving() for cuts in course.slices.values())], behind)
+
+    def _moving_result(self, index: int, course: _Course, turns: Mapping[int, InTurns]) -> MovingCopy | None:
+        assert course.count is not None
+        name = self._source.outputs[index]
+        memory, shape, _ = _given(course.outputs[name])
+        parts = turns.get(self._network.roots[name], (memory, memory))
+        return self._joined[index].moving(parts, shape, course.number, course.count)
+
+    def _outputs(self, outputs: Mapping[str, NetworkOutput], turns: Mapping[int, InTurns],
+                 number: int) -> Mapping[str, NetworkOutput]:
+        """What the run of that number gave, where these are the outputs of another one."""
+        roots = self._network.roots
+        return {name: replace(output, memory=turns[roots[name]][number % 2]) if roots[name] in turns else output
+                for name, output in outputs.items()}
+
+    def _give(self, course: _Course) -> None:
         """Let the next run take what is its own, and write its states to where the one before it did not."""
+        for name, given in (*self._place(course).items(), *course.states.items()):
+            self._set_input(name, given)
+        for name, buffers in self._states.items():
+            self._network.set_output(name, buffers[course.number % 2])
+
+    def _place(self, course: _Course) -> dict[str, Given]:
+        """Put the next run's number and slices to their places; those that are others than in the run before."""
+        number, placed = course.number, dict[str, Given]()
         if self._counter is not None:
-            self._set_input(self._ports.counter, self._counter.at(number))
+            placed[self._ports.counter] = self._counter.at(number)
         for name, piece in self._slices.items():
-            cuts = slices.get(name) or slices.setdefault(name, piece.of(given[name]))
+            cuts = course.slices.get(name) or course.slices.setdefault(name, piece.of(course.given[name]))
             cut = cuts.cut(number)
             # Without values it is the same again and again.
             if number == 0 or cut is not cuts.given:
-                self._set_input(name, cut)
-        for name, state in states.items():
-            self._set_input(name, state)
-        for name, buffers in self._states.items():
-            self._network.set_output(name, buffers[number % 2])
+                placed[name] = cut
+        return placed
 
     def _set_input(self, name: str, given: Given) -> None:
-        """One element is given in the rank that the body declares, since OpenVINO joins states of [] and [1]."""
-        declared, shape, value = self._network.program.inputs[name].shape, given.shape, given.host_value
-        if declared is not None and len(declared) != len(shape) and len(declared) < 2 and shape in ((), (1,)):
-            shape = (1,) * len(declared)
-            value = None if value is None else value.reshape(shape)
-        self._network.set_input(name, given.memory, shape, value)
+        shape, value = self._shape(name, given.shape), given.host_value
+        self._network.set_input(name, given.memory, shape, value if value is None else value.reshape(shape))
 
-    def _result(self, index: int, name: str, last: Mapping[str, Given], states: Mapping[str, Given]) -> Given:
+    def _shape(self, name: str, shape: StaticShape) -> StaticShape:
+        """One element is given in the rank that the body declares, since OpenVINO joins states of [] and [1]."""
+        declared = self._network.program.inputs[name].shape
+        is_other = declared is not None and len(declared) != len(shape) and len(declared) < 2 and shape in ((), (1,))
+        return (1,) * len(declared) if is_other and declared is not None else shape
+
+    def _result(self, index: int, name: str, course: _Course) -> Given:
         joined = self._joined.get(index)
         if joined is not None:
             return joined.finish()
-        if last:
-            return last[name]
+        if course.outputs:
+            return _given(course.outputs[name])
         for state, output in self._ports.carried.items():
             if output == name:
-                return states[state]
+                return course.states[state]
         raise ClinferError("a loop that did not run once has no last result", values={"output": name})
 
 
-class _Slice:
-    """The slices of one input, cut out into memory of their own."""
+@dataclass
+class _Course:
+    """How far one execution of a loop is, in which `count` runs follow unless the condition, where it is not `always`
+    the same, ends them: the `number` of runs so far, what the last one gave, and what the next one begins with."""
 
-    def __init__(self, stream: Stream, slicing: Slicing, element_type: ElementType, name: str,
-                 make: Callable[[str], GrowingBuffer]) -> None:
-        self._stream = stream
-        self._slicing = slicing
-        self._type = element_type
-        self._name = name
-        self.buffer = make(f"slice {name}")
+    given: Mapping[str, Given]
+    count: int | None
+    always: bool | None
+    states: Mapping[str, Given]
+    slices: dict[str, Cuts] = field(default_factory=dict)
+    outputs: Mapping[str, NetworkOutput] = field(default_factory=dict)
+    number: int = 0
+    goes_on: bool = True
 
-    def count(self, shape: StaticShape) -> int:
-        """How many slices a tensor of that shape has."""
-        return self._slicing.count(shape[self._slicing.axis])
-
-    def of(self, source: Given) -> _Cuts:
-        """Those of a tensor."""
-        axis, size = self._slicing.axis % len(source.shape), self._slicing.size
-        shape, length = (*source.shape[:axis], size, *source.shape[axis + 1:]), source.shape[axis]
-        rows, unit = _rows(shape, axis, self._type)
-        target = self.buffer.fit(rows * size * unit)
-        copy = row_copies(self._stream, source.memory, target, rows, size * unit, source_pitch=length * unit,
-                          target_pitch=size * unit)
-        return _Cuts(Given(target, shape), self._slicing, copy, axis, length, unit, source.host_value, self._name)
+    @property
+    def is_over(self) -> bool:
+        """Whether no run follows."""
+        return not self.goes_on or self.number == self.count
 
 
-@dataclass(frozen=True)
-class _Cuts:
-    """The slices of one tensor, `given` one behind the other in the same memory; `unit`: bytes of an element along the
-    axis, which has that length."""
-
-    given: Given
-    slicing: Slicing
-    copy: CopyRows
-    axis: int
-    length: int
-    unit: int
-    value: np.ndarray | None
-    name: str
-
-    def cut(self, number: int) -> Given:
-        """Slice `number`; valid until the next one is cut."""
-        size, at = self.slicing.size, self.slicing.offset(number, self.length)
-        if not 0 <= at <= self.length - size:
-            raise ClinferError("a loop has fewer slices than runs", values={"run": number, "input": self.name})
-        self.copy(at * self.unit, 0)
-        value = self.value
-        return self.given if value is None else self.given._replace(
-            host_value=value.take(range(at, at + size), self.axis))
-
-
-class _Joined:
-    """One tensor made of the results of all runs."""
-
-    def __init__(self, stream: Stream, joining: Joining, declared: Layout,
-                 make: Callable[[str], GrowingBuffer]) -> None:
-        self._stream = stream
-        self._type = declared.element_type
-        self._declared = declared.shape or (1,)
-        self._axis = joining.axis % len(self._declared)
-        self._backwards = joining.backwards
-        self.buffers = [make("joined results") for _ in range(2)]
-        self._memory: Memory | None = None
-        self.begin(None)
-
-    def begin(self, count: int | None, target: Given | None = None) -> None:
-        """Forget all results; `count` new ones will follow (None: not known), which make up the `target`."""
-        self._count, self._is_given = count, target is not None
-        self._copies: dict[object, CopyRows] = {}
-        self._memory = None
-        self._shape = tuple(d.low if isinstance(d, Dim) else d for d in self._declared)
-        self._filled = self._capacity = 0
-        if target is not None:
-            self._memory, self._shape, self._capacity = target.memory, target.shape, target.shape[self._axis]
-
-    def add(self, part: Given) -> None:
-        """Put a result to its place."""
-        shape, axis = part.shape or (1,), self._axis
-        if self._memory is None:
-            self._shape = shape
-        elif (shape[:axis], shape[axis + 1:]) != (self._shape[:axis], self._shape[axis + 1:]):
-            raise ClinferError("the results of a loop's runs cannot be joined", values={
-                "axis": axis, "first result": show(self._shape), "later result": show(shape)})
-        size, (rows, unit) = shape[axis], _rows(shape, axis, self._type)
-        needed = self._filled + size
-        if self._memory is None:
-            self._resize(max(needed, size * (self._count or 0)))
-        elif needed > self._capacity:
-            self._resize(max(needed, 2 * self._capacity))
-        assert self._memory is not None
-        at = self._capacity - needed if self._backwards else self._filled
-        place = part.memory, size, self._memory, self._capacity
-        copy = self._copies.get(place)
-        if copy is None:
-            copy = self._copies[place] = row_copies(
-                self._stream, part.memory, self._memory, rows, size * unit, source_pitch=size * unit,
-                target_pitch=self._capacity * unit)
-        copy(0, at * unit)
-        self._filled = needed
-
-    def finish(self) -> Given:
-        """The whole; without any result its size along the axis is 0, and sizes that are not known are least."""
-        self._copies.clear()
-        rows = math.prod(self._shape[:self._axis])
-        if self._memory is None or (self._filled != self._capacity and (rows != 1 or self._backwards)):
-            self._resize(self._filled)
-        assert self._memory is not None
-        return Given(self._memory, (*self._shape[:self._axis], self._filled, *self._shape[self._axis + 1:]))
-
-    def _resize(self, capacity: int) -> None:
-        """Move what is there to memory for that many elements along the axis."""
-        if self._is_given:
-            raise ClinferError("the results of a loop's runs do not fill their place", values={
-                "axis": self._axis, "place": show(self._shape), "elements": capacity})
-        rows, unit = _rows(self._shape, self._axis, self._type)
-        if self._memory is not None:
-            self.buffers.reverse()
-        target = self.buffers[0].fit(rows * capacity * unit)
-        if self._memory is not None and self._filled:
-            self._stream.copy_rows(
-                self._memory, target, rows, self._filled * unit, source_pitch=self._capacity * unit,
-                target_pitch=capacity * unit,
-                source_offset=(self._capacity - self._filled) * unit if self._backwards else 0,
-                target_offset=(capacity - self._filled) * unit if self._backwards else 0)
-        self._memory, self._capacity = target, capacity
-
-
-class _Counter:
-    """The number of the run as an input of the body, written to the device where a kernel reads it."""
-
-    def __init__(self, stream: Stream, program: Program, name: str) -> None:
-        declared = program.inputs[name]
-        self._stream = stream
-        self._shape = (1,) * len(declared.shape or ())
-        self._type = declared.element_type
-        self._is_read = _is_read_on_device(program, program.input_tensors[name])
-        self._buffer = GrowingBuffer(stream.engine, f"counter {name}")
-
-    def at(self, number: int) -> Given:
-        """The input for a run."""
-        value = np.full(self._shape, number, self._type.numpy)
-        memory = self._buffer.fit(value.nbytes)
-        if self._is_read:
-            self._stream.write(memory, self._type.encode(value.reshape(-1)))
-        return Given(memory, self._shape, value)
-
-    def release(self) -> None:
-        """Give the memory back."""
-        self._buffer.release()
-
-
-def _rows(shape: StaticShape, axis: int, element_type: ElementType) -> tuple[int, int]:
-    """(rows, bytes of one element along the axis) of a tensor that is cut or joined along an axis."""
-    return math.prod(shape[:axis]), element_type.byte_size(math.prod(shape[axis + 1:]))
-
-
-def _is_read_on_device(program: Program, tensor: int) -> bool:
-    """Whether anything but the host reads an input."""
-    outputs: Iterable[int] = (program.tensors[info.tensor].root for info in program.outputs.values())
-    return tensor in outputs or any(
-        read == tensor and node.kind != "host" and index not in node.primitive.value_inputs
-        for node in program.nodes for index, read in enumerate(node.inputs))
+def _given(output: NetworkOutput) -> Given:
+    return Given(output.memory, output.layout.static_shape)
 
 
 class _RunAhead:
@@ -331,6 +277,11 @@ class _RunAhead:
         self._stream = stream
         self._runs = math.ceil(_LAUNCHES_AHEAD / max(launches, 1))
         self._before: list[Event] = []
+
+    def until(self, number: int, count: int | None) -> int:
+        """Up to which of `count` runs those from this number on may be given at once."""
+        ahead = (number // self._runs + 1) * self._runs
+        return ahead if count is None else min(ahead, count)
 
     def hold(self, number: int) -> None:
         """Behind the run of this number, wait until those are done that lie so far back."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +27,7 @@ from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.special_plans import SpecialPlans
 from clinfer.network.plans.waits import WaitFinder
 from clinfer.network.ready_plans import ReadyPlans
-from clinfer.network.repetition import Repetition, is_repeatable, moved, repetition_of
+from clinfer.network.repetition import Changes, Repetition, is_repeatable, moved, repetition_of, rounds_of
 from clinfer.network.reports.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
 from clinfer.network.reports.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.reports.profiling import NodeProfile, Profiler
@@ -37,6 +38,7 @@ from clinfer.program.program import Program
 from clinfer.runtime.event import Event
 from clinfer.runtime.event_log import EventLog, noted
 from clinfer.runtime.memory import Memory
+from clinfer.runtime.rounds import Rounds
 from clinfer.runtime.stream import Stream
 from clinfer.symbolic.shape_inference import ShapeInference
 
@@ -63,7 +65,7 @@ class Network:
         self._within = within
         self._execution_log = ExecutionLog() if within is None else within.execution_log
         self._inputs = Inputs(program)
-        self._roots = {name: program.tensors[output.tensor].root for name, output in program.outputs.items()}
+        self.roots = {name: program.tensors[output.tensor].root for name, output in program.outputs.items()}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
         self.given: object = None
         self.plans_made = self.plans_continued = self.plans_reused = self._planned_by_themselves = 0
@@ -188,7 +190,7 @@ class Network:
         execution that was interrupted, or failed while it changed what kernels work on, left behind is made anew.
         `is_counted`: whether it is one of the times that make a shape one that comes often.
         """
-        if not self.is_whole:
+        if not (self.is_whole and self._bindings.is_whole):
             self._begin_anew()
         self.is_whole, self._is_counted = False, is_counted
         repetition = self._repetition
@@ -210,6 +212,10 @@ class Network:
             raise
         self.is_whole = self._bindings.is_whole
         return outputs
+
+    def rounds(self, changes: Changes) -> AbstractContextManager[Rounds | None]:
+        """The last execution again and again, see `rounds_of`."""
+        return rounds_of(self._repetition, self._bindings, self.stream, changes)
 
     def prepare(self) -> None:
         """Make what the first execution would make, as far as that is certain or likely: what plans segments whose
@@ -245,7 +251,7 @@ class Network:
             given = self._state_ports.enter(states, self.stream, self._inputs.given, proceed)
         ports = self.program if given is None else self._state_ports.besides
         known, self._known = self._inputs.take(self._bindings.bind, ports.input_tensors), None
-        wanted = Wanted({self._roots[name]: memory for name, memory in self._wanted.items()})
+        wanted = Wanted({self.roots[name]: memory for name, memory in self._wanted.items()})
         if given is not None:
             known.shapes.maps.append(given.shapes)
             if foreseen is None:

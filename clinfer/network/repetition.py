@@ -1,8 +1,10 @@
 """An execution that can be enqueued again as it is."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 
 from clinfer.network.bindings import Bindings, Wanted
 from clinfer.network.memory.buffers import Given, GrowingBuffer
@@ -12,7 +14,18 @@ from clinfer.network.replay import ReadyStep
 from clinfer.program.program import Program
 from clinfer.runtime.launches import Launches
 from clinfer.runtime.memory import RELEASES, Memory
+from clinfer.runtime.rounds import InTurns, MovingCopy, Rounds, can_take_rounds
 from clinfer.runtime.stream import Stream
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What changes between executions that follow one another: inputs and outputs, by the roots of their tensors, that
+    take turns, and what is copied ahead of each and behind it."""
+
+    in_turns: Mapping[int, InTurns]
+    ahead: Sequence[MovingCopy] = ()
+    behind: Sequence[MovingCopy] = ()
 
 
 @dataclass(eq=False)
@@ -22,7 +35,7 @@ class Repetition:
     It may stand for the next one as long as inputs and outputs are the same and nothing else ran on the kernels; who
     has it sees to that. `seen`: the plan. `memories`: those of inputs and outputs, which others may release.
     `releases`: how many releases there had been when these were there, as far as somebody looked. `is_elsewhere`:
-    whether some inputs or outputs have another memory by now.
+    whether some inputs or outputs have another memory by now. `rounds`: what enqueues it again and again with changes.
     """
 
     seen: SeenPlan
@@ -31,6 +44,7 @@ class Repetition:
     outputs: Mapping[str, NetworkOutput]
     releases: int = -1
     is_elsewhere: bool = False
+    rounds: tuple[Changes, Rounds] | None = None
 
     def holds(self, is_counted: bool) -> bool:
         """Whether all memories are still there, and the plan is not to be looked at for a faster one (where the
@@ -96,4 +110,31 @@ def moved(repetition: Repetition, program: Program, bindings: Bindings, given: M
             return None
         outputs[name] = before if before.memory is memory else NetworkOutput(before.layout, memory, before.stream)
         memories.append(memory)
-    return Repetition(repetition.seen, repetition.launches, memories, outputs, releases)
+    return Repetition(repetition.seen, repetition.launches, memories, outputs, releases, rounds=repetition.rounds)
+
+
+@contextmanager
+def rounds_of(repetition: Repetition | None, bindings: Bindings, stream: Stream, changes: Changes,
+              ) -> Iterator[Rounds | None]:
+    """The same again and again, with these changes; None where that is more than launches, copies and arguments. Behind
+    the `with` all inputs and outputs lie where they did."""
+    may_repeat = repetition is not None and not repetition.is_elsewhere and repetition.holds(is_counted=False)
+    rounds = _rounds(repetition, bindings, stream, changes) if repetition is not None and may_repeat else None
+    if rounds is None:
+        yield None
+        return
+    with bindings.lent(rounds):
+        yield rounds
+
+
+def _rounds(repetition: Repetition, bindings: Bindings, stream: Stream, changes: Changes) -> Rounds | None:
+    launches, copies = repetition.launches, (*changes.ahead, *changes.behind)
+    memories = chain(*changes.in_turns.values(), *(copy.sources + copy.targets for copy in copies))
+    if not can_take_rounds(stream, launches.kernels, memories):
+        return None
+    if repetition.rounds is None or repetition.rounds[0] != changes:
+        turns = bindings.turns(changes.in_turns, launches.kernels)
+        if turns is None:
+            return None
+        repetition.rounds = changes, Rounds(stream, launches, turns, changes.ahead, changes.behind)
+    return repetition.rounds[1]

@@ -104,6 +104,10 @@ address, 0, None, None) -> status."""
 write_rectangle = _resolve("clEnqueueWriteBufferRect", ctypes.c_int, _RECTANGLE)
 """The same, the other way."""
 
+copy_buffer = _resolve("clEnqueueCopyBuffer", ctypes.c_int, None)
+copy_rectangle = _resolve("clEnqueueCopyBufferRect", ctypes.c_int, None)
+"""For `launch_loop.c`, which calls them."""
+
 create_buffer = _resolve("clCreateBuffer", HANDLE, [HANDLE, ctypes.c_uint64, ctypes.c_size_t, HANDLE,
                                                     ctypes.POINTER(ctypes.c_int)])
 """(context, flags, byte count, host address or None, status) -> buffer. Unlike pyopencl's, it keeps no host array."""

@@ -173,6 +173,16 @@ class Kernel:
             self._note(index, memory)
         self.held[index] = memory
 
+    def restore_buffer(self, index: int) -> None:
+        """Set a buffer argument to what is known of it, after somebody else set it; of memory that was released nothing
+        is known any more."""
+        memory = self.held.pop(index, None)
+        if memory is not None and not memory.is_released:
+            status = memory.native.set_argument(self.handle, index)
+            if status:
+                raise self._refused(status, index, memory.nbytes)
+            self.held[index] = memory
+
     def _renew(self) -> None:
         """Go on with a new kernel object: where a pointer was, NVIDIA's driver accepts no buffer any more, and then
         refuses the launch. Its handle stays at its address (`Launches.packed`)."""

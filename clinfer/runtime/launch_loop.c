@@ -162,6 +162,83 @@ EXPORT size_t clinfer_set_each(set_function set, const argument *arguments, size
     return count;
 }
 
+/* An argument that takes turns: what it is in rounds of an even number, and in others. */
+typedef struct {
+    argument of;
+    void *handles[2];
+} turn;
+
+/* Rows that are copied in each round, by turns as well; where they begin in round 0, and how much farther in each other
+   one (a step back is what overflows to it). */
+typedef struct {
+    void *sources[2], *targets[2];
+    size_t source, source_step, target, target_step, nbytes, rows, source_pitch, target_pitch;
+} moving_copy;
+
+typedef int (*copy_function)(void *queue, void *source, void *target, size_t source_offset, size_t target_offset,
+                             size_t nbytes, unsigned waits, const void *events, void *event);
+typedef int (*copy_rows_function)(void *queue, void *source, void *target, const size_t *source_origin,
+                                  const size_t *target_origin, const size_t *region, size_t source_pitch,
+                                  size_t source_slice, size_t target_pitch, size_t target_slice, unsigned waits,
+                                  const void *events, void *event);
+
+typedef struct {
+    set_function set;
+    enqueue_function enqueue;
+    copy_function copy;
+    copy_rows_function copy_rows;
+    void *queue;
+} round_calls;
+
+/* What each round is: arguments that change, copies ahead of the launches, the launches, and copies behind them. */
+typedef struct {
+    const turn *turns;
+    size_t turn_count;
+    const moving_copy *copies;
+    size_t ahead_count, copy_count;
+    const launch *launches;
+    size_t launch_count;
+} rounds;
+
+static int copy_each(const round_calls *calls, const moving_copy *copies, size_t count, size_t number) {
+    int status = 0;
+    for (size_t i = 0; i < count && !status; ++i) {
+        const moving_copy *each = &copies[i];
+        void *source = each->sources[number % 2], *target = each->targets[number % 2];
+        const size_t from[3] = {each->source + number * each->source_step, 0, 0};
+        const size_t to[3] = {each->target + number * each->target_step, 0, 0};
+        const size_t region[3] = {each->nbytes, each->rows, 1};
+        status = each->rows == 1
+                     ? calls->copy(calls->queue, source, target, from[0], to[0], each->nbytes, 0, NULL, NULL)
+                     : calls->copy_rows(calls->queue, source, target, from, to, region, each->source_pitch, 0,
+                                        each->target_pitch, 0, 0, NULL, NULL);
+    }
+    return status;
+}
+
+/* Enqueues the rounds of these numbers. The first status that is not 0; *failed is the number of the launch that gave
+   it, the count of launches where it was something else. */
+EXPORT int clinfer_launch_rounds(const round_calls *calls, const rounds *each, size_t first, size_t last,
+                                 size_t *failed) {
+    for (size_t number = first; number < last; ++number) {
+        int status = 0;
+        *failed = each->launch_count;
+        for (size_t i = 0; i < each->turn_count && !status; ++i) {
+            const turn *next = &each->turns[i];
+            status = calls->set(*next->of.kernel, (unsigned)next->of.index, sizeof(void *), &next->handles[number % 2]);
+        }
+        if (!status)
+            status = copy_each(calls, each->copies, each->ahead_count, number);
+        if (!status)
+            status = clinfer_launch_each(calls->enqueue, calls->queue, each->launches, each->launch_count, failed);
+        if (!status)
+            status = copy_each(calls, each->copies + each->ahead_count, each->copy_count - each->ahead_count, number);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
 #if defined(_WIN32)
 /* The linker asks for this name, that of a module of Python. */
 EXPORT void *PyInit__launch_loop(void) { return NULL; }

@@ -140,6 +140,11 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
         kernel, first = self._kernels[index], index % len(self._kernels) * _PACKED_BYTES
         return kernel, _new(WorkSize, ctypes.string_at(ctypes.addressof(self.packed) + first + _WORD, _SIZES.size))
 
+    @property
+    def kernels(self) -> Sequence[Kernel]:
+        """Those that are launched, in order."""
+        return self._kernels
+
     def extend(self, launches: Iterable[tuple[Kernel, WorkSize]]) -> None:
         """Add launches behind those that there are."""
         launches = tuple(launches)
@@ -271,7 +276,7 @@ class LaunchLoop:
         function = _function_in_c("clinfer_launch_each")
         if function is None:
             return None
-        pointer = _pointer_of(enqueue)
+        pointer = pointer_of(enqueue)
         return None if pointer is None else cls(function, pointer, queue)
 
     def __call__(self, launches: Launches) -> tuple[int, int]:
@@ -282,7 +287,7 @@ class LaunchLoop:
         return status, self._failed.value
 
 
-def _pointer_of(function: Callable[..., Any]) -> ctypes.c_void_p | None:
+def pointer_of(function: Callable[..., Any]) -> ctypes.c_void_p | None:
     """A function of a library as C has it; None of any other."""
     try:
         return ctypes.cast(function, ctypes.c_void_p)  # type: ignore[arg-type]

@@ -351,11 +351,11 @@ class Stream:
             self.wait_for([Event(event)])
         return event
 
-    def command(self, doing: str, enqueue: Callable[[], Any]) -> Any:
-        """What `enqueue` gives, which hands the queue a command; `doing`: what errors name it."""
+    def command(self, doing: str, enqueue: Callable[[], Any], count: int = 1) -> Any:
+        """What `enqueue` gives, which hands the queue a command, or so many; `doing`: what errors name it."""
         if not self.in_order:
             self.barrier()
-        self._given += 1
+        self._given += count
         if self.event_log is None:
             return self._guarded(doing, enqueue)
         start = time.perf_counter_ns()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from openvino import opset13 as ops
 
-from clinfer.network import loops
+from clinfer.network import loop_pieces
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
 from tests.network.loop_models import Rng, floats, running_sums
@@ -21,9 +21,9 @@ def test_runs_are_repeated_and_what_they_copy_is_found_once(engine: Engine, rng:
     shapes, executed, copies = [(2, 40), (5, 30), (1, 50)], list[Network](), list[object]()
     for rows, length in shapes:
         execute(network, [floats(rng, rows, length), floats(rng, rows, 1)])
-    (body,), plain, plain_copies = network._bodies._networks.values(), Network._execute, loops.row_copies
+    (body,), plain, plain_copies = network._bodies._networks.values(), Network._execute, loop_pieces.row_copies
     monkeypatch.setattr(Network, "_execute", lambda self, *rest: (executed.append(self), plain(self, *rest))[1])
-    monkeypatch.setattr(loops, "row_copies", lambda *rest, **named: (copies.append(rest), plain_copies(
+    monkeypatch.setattr(loop_pieces, "row_copies", lambda *rest, **named: (copies.append(rest), plain_copies(
         *rest, **named))[1])
     for rows, length in shapes:
         for _ in range(2):

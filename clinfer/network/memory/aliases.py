@@ -69,9 +69,13 @@ class Aliases:
         shown = self._shown.get(tensor)
         return None if shown is None else shown.part
 
+    def concern(self, tensor: int) -> bool:
+        """Whether a tensor may lie within another, or others within it."""
+        return tensor in self._holders or tensor in self._uses
+
     def replaced(self, tensor: int) -> None:
         """A tensor outside the slots has another memory."""
-        if tensor in self._holders or tensor in self._uses:
+        if self.concern(tensor):
             self.generation += 1
 
     def forget(self) -> None:

@@ -1,0 +1,156 @@
+"""Launches that are enqueued round after round, with what changes between rounds, at the least cost of the host.
+
+It takes `launch_loop.c`: without a C compiler there are none, and each round is to be told anew.
+"""
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clinfer.base.errors import ClinferError
+from clinfer.runtime import driver
+from clinfer.runtime.extensions import function_of
+from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.launches import Launches, pointer_of
+from clinfer.runtime.memory import Memory, NativeBuffer
+from clinfer.runtime.status import driver_error
+
+if TYPE_CHECKING:
+    from clinfer.runtime.stream import Stream
+
+InTurns = tuple[Memory, Memory]
+"""A memory for rounds of even numbers, and one for the others."""
+_TURN = struct.Struct("P3N")
+_COPY = struct.Struct("12N")
+_MASK = (1 << 8 * struct.calcsize("N")) - 1
+
+
+class Turn(NamedTuple):
+    """A buffer argument that takes turns."""
+
+    kernel: Kernel
+    position: int
+    memories: InTurns
+
+
+class MovingCopy(NamedTuple):
+    """Rows of `nbytes` that are copied in each round: where they begin in round 0, in bytes, and how much farther in
+    each other one; rows begin `pitch` bytes apart. They lie within their memories."""
+
+    sources: InTurns
+    targets: InTurns
+    nbytes: int
+    rows: int
+    source: int
+    source_step: int
+    source_pitch: int
+    target: int
+    target_step: int
+    target_pitch: int
+
+
+class _Calls(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("set", "enqueue", "copy", "copy_rows", "queue")]
+
+
+class _Rounds(ctypes.Structure):
+    _fields_ = [("turns", ctypes.c_void_p), ("turn_count", ctypes.c_size_t), ("copies", ctypes.c_void_p),
+                ("ahead_count", ctypes.c_size_t), ("copy_count", ctypes.c_size_t), ("launches", ctypes.c_void_p),
+                ("launch_count", ctypes.c_size_t)]
+
+
+class Rounds:
+    """Rounds of the same launches: arguments take turns, copies are made `ahead` of the launches and `behind` them.
+
+    Arguments that took turns are not what kernels know of until they are `restored`. The memories are to be there until
+    then, and the launches as they are.
+    """
+
+    def __init__(self, stream: Stream, launches: Launches, turns: Sequence[Turn], ahead: Sequence[MovingCopy],
+                 behind: Sequence[MovingCopy]) -> None:
+        """Where `can_take_rounds` says yes."""
+        ahead, behind = [*filter(_has_bytes, ahead)], [*filter(_has_bytes, behind)]
+        self._stream = stream
+        self._launches = launches
+        self._turns = turns
+        self._memories = [*(turn.memories for turn in turns), *((*c.sources, *c.targets) for c in (*ahead, *behind))]
+        self._count = len(launches) + len(ahead) + len(behind)
+        packed_turns, packed_copies = (ctypes.create_string_buffer(b"".join(packed)) for packed in (
+            map(_packed_turn, turns), map(_packed_copy, (*ahead, *behind))))
+        self._packed = packed_turns, packed_copies
+        self._calls = _calls(stream.cl_queue.int_ptr)
+        self._each = _Rounds(ctypes.addressof(packed_turns), len(turns), ctypes.addressof(packed_copies), len(ahead),
+                             len(ahead) + len(behind), 0, len(launches))
+
+    def enqueue(self, first: int, last: int) -> None:
+        """Enqueue the rounds from `first` on, up to `last`, which is none of them."""
+        self._each.launches = ctypes.addressof(self._launches.packed)
+        self._stream.command("enqueue rounds of launches", lambda: self._enqueue(first, last),
+                             self._count * (last - first))
+
+    def _enqueue(self, first: int, last: int) -> None:
+        function, failed = _function(), ctypes.c_size_t()
+        assert function is not None
+        status = function(ctypes.byref(self._calls), ctypes.byref(self._each), first, last, ctypes.byref(failed))
+        if status:
+            what = (f"launch kernel {self._launches[failed.value][0].entry}" if failed.value < len(self._launches)
+                    else "copy between rounds of launches, or set their arguments")
+            raise driver_error(status, what, where=f"device {self._stream.engine.device}")
+
+    def restore(self) -> None:
+        """Let the arguments be again what kernels know of."""
+        for turn in self._turns:
+            turn.kernel.restore_buffer(turn.position)
+
+
+def can_take_rounds(stream: Stream, kernels: Iterable[Kernel], memories: Iterable[Memory]) -> bool:
+    """Whether there are rounds on a stream, in which arguments of these kernels take turns and these memories take
+    part."""
+    return (stream.in_order and stream.engine.megakernels is None and _function() is not None
+            and hasattr(driver.set_kernel_arg, "argtypes") and hasattr(driver.enqueue_nd_range_kernel, "argtypes")
+            and all(kernel.is_plain for kernel in kernels)
+            and all(isinstance(memory.native, NativeBuffer) for memory in memories))
+
+
+def _has_bytes(copy: MovingCopy) -> bool:
+    return bool(copy.rows and copy.nbytes)
+
+
+def _packed_turn(turn: Turn) -> bytes:
+    return _TURN.pack(ctypes.addressof(turn.kernel.handle), turn.position,
+                      *(memory.cl_buffer.int_ptr for memory in turn.memories))
+
+
+def _packed_copy(copy: MovingCopy) -> bytes:
+    """PoCL crashes on rows of sub-buffers, so all are copied between what these are parts of."""
+    (sources, begin), (targets, first) = _whole(copy.sources), _whole(copy.targets)
+    return _COPY.pack(*sources, *targets, copy.source + begin, copy.source_step & _MASK, copy.target + first,
+                      copy.target_step & _MASK, copy.nbytes, copy.rows, copy.source_pitch, copy.target_pitch)
+
+
+def _whole(memories: InTurns) -> tuple[tuple[int, int], int]:
+    """The buffers in which they begin, and where."""
+    (one, begin), (other, further) = (memory.origin for memory in memories)
+    if begin != further:
+        raise ClinferError("memories that take turns must begin at the same place of their buffers",
+                           values={"begin": (begin, further)})
+    handles = (whole.native.cl_buffer.int_ptr for whole in (one, other) if isinstance(whole.native, NativeBuffer))
+    even, odd = handles
+    return (even, odd), begin
+
+
+def _calls(queue: int) -> _Calls:
+    functions = (driver.set_kernel_arg, driver.enqueue_nd_range_kernel, driver.copy_buffer, driver.copy_rectangle)
+    return _Calls(*(pointer_of(function) for function in functions), queue)
+
+
+@cache
+def _function() -> Any:
+    function: Any = function_of("clinfer.runtime._launch_loop", "clinfer_launch_rounds")
+    if function is not None:
+        pointer, size = ctypes.c_void_p, ctypes.c_size_t
+        function.argtypes = (pointer, pointer, size, size, pointer)
+    return function
