@@ -13,14 +13,41 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim, StaticShape, show
 from clinfer.network.memory.buffers import Given, GrowingBuffer
 from clinfer.program.program import Program
-from clinfer.runtime.memory import Memory
-from clinfer.runtime.rounds import InTurns, MovingCopy
+from clinfer.runtime.memory import Memory, NativeBuffer
+from clinfer.runtime.rounds import InTurns, MovingCopy, Pair
 from clinfer.runtime.row_copies import CopyRows, row_copies
 from clinfer.runtime.stream import Stream
 from clinfer.topology import Joining, Slicing
 
+_MOST_PLACES = 1 << 10
+"""Each takes a kilobyte."""
 _MOST_NUMBERS = 1 << 20
 """The numbers of more runs take too much memory."""
+
+
+class Places:
+    """Pieces of a memory one behind the other as memories of their own, kept for as long as the same are asked for.
+
+    They are made when they are asked for again: for memory that comes once, copies cost less.
+    """
+
+    def __init__(self) -> None:
+        self._asked: tuple[Memory, int, int, int] | None = None
+        self._made: InTurns | None = None
+
+    def find(self, memory: Memory, first: int, step: int, count: int) -> InTurns | None:
+        """`count` pieces of as many bytes as there are from one beginning to the next, of which the first one begins at
+        `first`; None where copies are to be made."""
+        asked = memory, first, step, count
+        if asked != self._asked:
+            self._asked, self._made = asked, None
+        elif self._made is None and _may_begin(memory, first, step, count):
+            self._made = tuple(memory.part(first + number * step, abs(step)) for number in range(count))
+        return self._made
+
+    def forget(self) -> None:
+        """Let go of them."""
+        self._asked = self._made = None
 
 
 class Slices:
@@ -33,6 +60,7 @@ class Slices:
         self._type = element_type
         self._name = name
         self.buffer = make(f"slice {name}")
+        self.kept = Places()
 
     def count(self, shape: StaticShape) -> int:
         """How many slices a tensor of that shape has."""
@@ -46,7 +74,7 @@ class Slices:
         target = self.buffer.fit(rows * size * unit)
         copy = row_copies(self._stream, source.memory, target, rows, size * unit, source_pitch=length * unit,
                           target_pitch=size * unit)
-        return Cuts(Given(target, shape), source, self._slicing, copy, axis, rows, unit, self._name)
+        return Cuts(Given(target, shape), source, self._slicing, copy, axis, rows, unit, self._name, self.kept)
 
 
 @dataclass(frozen=True)
@@ -62,6 +90,7 @@ class Cuts:
     rows: int
     unit: int
     name: str
+    kept: Places
 
     @property
     def length(self) -> int:
@@ -80,10 +109,18 @@ class Cuts:
 
     def moving(self) -> MovingCopy:
         """All cuts, by the number of the run, where there are slices enough."""
-        size, offset = self.slicing.size * self.unit, self.slicing.offset
-        first = offset(0, self.length)
-        return MovingCopy((self.source.memory,) * 2, (self.given.memory,) * 2, size, self.rows, first * self.unit,
-                          (offset(1, self.length) - first) * self.unit, self.length * self.unit, 0, 0, size)
+        size, (source, target) = self.slicing.size * self.unit, (self.source.memory, self.given.memory)
+        first, step = self._begins(0), self._begins(1) - self._begins(0)
+        return MovingCopy((source, source), (target, target), size, self.rows, first, step, self.length * self.unit,
+                          0, 0, size)
+
+    def places(self, count: int) -> InTurns | None:
+        """The slices of so many runs where they are; None where they are to be cut out."""
+        return None if self.rows != 1 else self.kept.find(
+            self.source.memory, self._begins(0), self._begins(1) - self._begins(0), count)
+
+    def _begins(self, number: int) -> int:
+        return self.slicing.offset(number, self.length) * self.unit
 
 
 class Joined:
@@ -97,6 +134,7 @@ class Joined:
         self._axis = joining.axis % len(self._declared)
         self._backwards = joining.backwards
         self.buffers = [make("joined results") for _ in range(2)]
+        self.kept = Places()
         self._memory: Memory | None = None
         self.begin(None)
 
@@ -135,16 +173,30 @@ class Joined:
         copy(0, at * unit)
         self._filled = needed
 
-    def moving(self, parts: InTurns, shape: StaticShape, number: int, count: int) -> MovingCopy | None:
+    def moving(self, parts: Pair, shape: StaticShape, number: int, count: int) -> MovingCopy | None:
         """How the results of runs come to their places, by the number of the run, if `number` of them are there and all
         of `count` have one place behind the other, where these `parts` have that shape."""
+        steps = self._steps(shape, number, count)
+        if steps is None or self._memory is None:
+            return None
+        rows, first, step = steps
+        unit = _rows(self._shape, self._axis, self._type)[1]
+        return MovingCopy(parts, (self._memory, self._memory), abs(step), rows, 0, 0, abs(step), first, step,
+                          self._capacity * unit)
+
+    def places(self, shape: StaticShape, number: int, count: int) -> InTurns | None:
+        """Where the results of runs can be written to at once; None where they are to be copied."""
+        steps = self._steps(shape, number, count)
+        return None if steps is None or steps[0] != 1 or self._memory is None else self.kept.find(
+            self._memory, *steps[1:], count)
+
+    def _steps(self, shape: StaticShape, number: int, count: int) -> tuple[int, int, int] | None:
+        """The rows of a result, where those of run 0 begin in bytes, and how much farther those of the next run."""
         size, (rows, unit) = (shape or (1,))[self._axis], _rows(shape or (1,), self._axis, self._type)
-        if self._memory is None or self._filled != size * number or size * count > self._capacity:
+        if self._filled != size * number or size * count > self._capacity:
             return None
         step = size * unit
-        first = self._capacity * unit - step if self._backwards else 0
-        return MovingCopy(parts, (self._memory,) * 2, step, rows, 0, 0, step, first,
-                          -step if self._backwards else step, self._capacity * unit)
+        return (rows, self._capacity * unit - step, -step) if self._backwards else (rows, 0, step)
 
     def take_moved(self, number: int, count: int) -> None:
         """The results of `count` runs are at their places, of which there had been `number`."""
@@ -211,7 +263,7 @@ class Counter:
         if self._numbered < count:
             self._stream.write(memory, self._type.encode(np.arange(count, dtype=self._type.numpy)))
             self._numbered = count
-        return [MovingCopy((memory,) * 2, (target,) * 2, nbytes, 1, 0, nbytes, nbytes, 0, 0, nbytes)]
+        return [MovingCopy((memory, memory), (target, target), nbytes, 1, 0, nbytes, nbytes, 0, 0, nbytes)]
 
     def release(self) -> None:
         """Give the memory back."""
@@ -223,6 +275,13 @@ class Counter:
 def _rows(shape: StaticShape, axis: int, element_type: ElementType) -> tuple[int, int]:
     """(rows, bytes of one element along the axis) of a tensor that is cut or joined along an axis."""
     return math.prod(shape[:axis]), element_type.byte_size(math.prod(shape[axis + 1:]))
+
+
+def _may_begin(memory: Memory, first: int, step: int, count: int) -> bool:
+    """Whether memories may begin at all of these places."""
+    unit = memory.engine.capabilities.buffer_alignment
+    return (0 < count <= _MOST_PLACES and step != 0 and first % unit == 0 and step % unit == 0
+            and isinstance(memory.native, NativeBuffer))
 
 
 def _is_read_on_device(program: Program, tensor: int) -> bool:

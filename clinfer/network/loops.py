@@ -62,6 +62,7 @@ class Loop:
                         for index, joining in self._ports.joined.items()}
         self._counter = Counter(stream, program, self._ports.counter) if self._ports.counter else None
         self._condition = _Condition(stream, program, self._ports)
+        self._placeable = _placeable(program)
 
     def run(self, given: Mapping[str, Given], limit: int | None, targets: Sequence[Given] | None,
             proceed: Callable[[], None] | None, is_counted: bool) -> Sequence[Given]:
@@ -98,6 +99,9 @@ class Loop:
         """Give back the memory of slices, states and results, but not that of the network."""
         for joined in self._joined.values():
             joined.begin(None)
+            joined.kept.forget()
+        for piece in self._slices.values():
+            piece.kept.forget()
         for buffer in self._buffers():
             buffer.release()
         if self._counter is not None:
@@ -118,7 +122,8 @@ class Loop:
         before = course.states
         self._give(course)
         course.outputs = self._network.execute(proceed=proceed, is_counted=is_counted)
-        self._take(course, course.number + 1)
+        course.number += 1
+        course.states = {name: _given(course.outputs[output]) for name, output in self._ports.carried.items()}
         self._join(course.outputs)
         self._ask(course)
         return all(self._shape(name, before[name].shape) == self._shape(name, state.shape)
@@ -127,10 +132,10 @@ class Loop:
     def _run_rounds(self, course: _Course, ahead: _RunAhead, proceed: Callable[[], None] | None) -> None:
         """Make the other runs as rounds of what the last one launched, if that is possible: all up to the end, or those
         up to the one behind which the condition says no."""
-        turns = self._in_turns(course.outputs)
-        changes = self._changes(course, turns) if course.always else Changes(turns)
+        changes = self._changes(course)
         if changes is None:
             return
+        outputs = [self._outputs(course.outputs, changes.in_turns, number) for number in range(2)]
         with self._network.rounds(changes) as rounds:
             if rounds is None:
                 return
@@ -143,20 +148,15 @@ class Loop:
                 else:
                     self._place(course)
                 rounds.enqueue(number, until)
-                course.outputs = self._outputs(course.outputs, turns, until - 1)
-                self._take(course, until)
+                course.number, course.outputs = until, outputs[(until - 1) % 2]
                 if course.always:
+                    course.outputs = self._outputs(course.outputs, changes.in_turns, until - 1)
                     for joined in self._joined.values():
                         joined.take_moved(number, until)
                 else:
                     self._join(course.outputs)
                     self._ask(course)
                 ahead.hold(until)
-
-    def _take(self, course: _Course, number: int) -> None:
-        """So many runs were made, the last of which gave these outputs."""
-        course.number = number
-        course.states = {name: _given(course.outputs[output]) for name, output in self._ports.carried.items()}
 
     def _join(self, outputs: Mapping[str, NetworkOutput]) -> None:
         for index, joined in self._joined.items():
@@ -167,39 +167,61 @@ class Loop:
         if course.always is None and course.number != course.count:
             course.goes_on = self._condition.after(course.outputs)
 
-    def _in_turns(self, outputs: Mapping[str, NetworkOutput]) -> dict[int, InTurns]:
-        """What states lie in, as inputs and outputs of the body, in runs of even numbers and in others."""
-        turns, roots = dict[int, InTurns](), self._network.roots
+    def _changes(self, course: _Course) -> Changes | None:
+        """What changes between runs; None if it is more than can be told. Of runs of a known number that is all that
+        they take and give, of others what states lie in."""
+        turns, roots, tensors = dict[int, InTurns](), self._network.roots, self._network.program.input_tensors
         for name, buffers in self._states.items():
-            even, odd = (buffer.fit(outputs[name].layout.byte_size) for buffer in buffers)
+            even, odd = (buffer.fit(course.outputs[name].layout.byte_size) for buffer in buffers)
             turns[roots[name]] = even, odd
+        placed = self._placed_results(course) if course.always else {}
+        turns |= placed
         for name, output in self._ports.carried.items():
-            even, odd = turns[roots[output]]
-            turns[self._network.program.input_tensors[name]] = odd, even
-        return turns
-
-    def _changes(self, course: _Course, turns: Mapping[int, InTurns]) -> Changes | None:
-        """What changes between runs of a known number; None if it is more than can be told."""
+            *before, last = turns[roots[output]]
+            turns[tensors[name]] = last, *before
+        if not course.always:
+            return Changes(turns)
         assert course.count is not None
+        turns |= self._placed_slices(course.slices, course.count)
         numbers = [] if self._counter is None else self._counter.moving(course.count)
-        joined = [self._moving_result(index, course, turns) for index in self._joined]
+        cuts = [cuts.moving() for name, cuts in course.slices.items() if tensors[name] not in turns]
+        joined = [self._moving_result(index, course, turns) for index in self._joined
+                  if roots[self._source.outputs[index]] not in placed]
         behind = [copy for copy in joined if copy is not None]
-        if numbers is None or len(behind) != len(joined):
-            return None
-        return Changes(turns, [*numbers, *(cuts.moving() for cuts in course.slices.values())], behind)
+        return None if numbers is None or len(behind) != len(joined) else Changes(turns, [*numbers, *cuts], behind)
+
+    def _placed_results(self, course: _Course) -> dict[int, InTurns]:
+        """Joined results that runs write to where they are wanted, by their roots."""
+        assert course.count is not None
+        found, joined = dict[int, InTurns](), {index: self._network.roots[self._source.outputs[index]]
+                                               for index in self._joined}
+        for index, root in joined.items():
+            if root in self._placeable and [*joined.values()].count(root) == 1:
+                shape = course.outputs[self._source.outputs[index]].layout.static_shape
+                places = self._joined[index].places(shape, course.number, course.count)
+                if places is not None:
+                    found[root] = places
+        return found
+
+    def _placed_slices(self, slices: Mapping[str, Cuts], count: int) -> dict[int, InTurns]:
+        """Slices that are read where they are, by the roots of inputs."""
+        tensors = self._network.program.input_tensors
+        found = {tensors[name]: cuts.places(count) for name, cuts in slices.items() if tensors[name] in self._placeable}
+        return {root: places for root, places in found.items() if places is not None}
 
     def _moving_result(self, index: int, course: _Course, turns: Mapping[int, InTurns]) -> MovingCopy | None:
         assert course.count is not None
         name = self._source.outputs[index]
         memory, shape, _ = _given(course.outputs[name])
-        parts = turns.get(self._network.roots[name], (memory, memory))
-        return self._joined[index].moving(parts, shape, course.number, course.count)
+        even, odd = turns.get(self._network.roots[name], (memory, memory))
+        return self._joined[index].moving((even, odd), shape, course.number, course.count)
 
     def _outputs(self, outputs: Mapping[str, NetworkOutput], turns: Mapping[int, InTurns],
                  number: int) -> Mapping[str, NetworkOutput]:
         """What the run of that number gave, where these are the outputs of another one."""
         roots = self._network.roots
-        return {name: replace(output, memory=turns[roots[name]][number % 2]) if roots[name] in turns else output
+        places = {root: memories[number % len(memories)] for root, memories in turns.items()}
+        return {name: replace(output, memory=places.get(roots[name], output.memory))
                 for name, output in outputs.items()}
 
     def _give(self, course: _Course) -> None:
@@ -264,6 +286,17 @@ class _Course:
         return not self.goes_on or self.number == self.count
 
 
+def _placeable(program: Program) -> frozenset[int]:
+    """The inputs and outputs of a body, by their roots, that may lie in other memory in each run: no other tensor lies
+    there. None where an output is an input, too."""
+    given = {*program.input_tensors.values()}
+    roots = {program.tensors[output.tensor].root for output in program.outputs.values()}
+    if given & roots:
+        return frozenset()
+    aliased = {tensor for node in program.nodes for each in node.aliases for tensor in (each.moved, each.within)}
+    return frozenset(given | {root for root in roots if program.tensors[root].storage == "output"}) - aliased
+
+
 def _given(output: NetworkOutput) -> Given:
     return Given(output.memory, output.layout.static_shape)
 
@@ -315,8 +348,12 @@ class _Condition:
         return _truth(self._stream.read(source.memory, 1) if source.host_value is None else source.host_value)
 
     def after(self, results: Mapping[str, NetworkOutput]) -> bool:
-        """The answer of one run."""
-        return _truth(results[self._name].to_numpy())
+        """The answer of one run (blocking). Nothing was given behind it, so that the host may copy it at the finish."""
+        output = results[self._name]
+        raw = np.empty(output.layout.byte_size, np.uint8)
+        self._stream.read_at_finish(output.memory, raw)
+        self._stream.finish()
+        return _truth(raw.view(output.layout.element_type.storage))
 
 
 def _truth(value: np.ndarray) -> bool:

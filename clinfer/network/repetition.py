@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from clinfer.network.bindings import Bindings, Wanted
 from clinfer.network.memory.buffers import Given, GrowingBuffer
@@ -13,7 +14,7 @@ from clinfer.network.plans.plan_cache import SeenPlan
 from clinfer.network.replay import ReadyStep
 from clinfer.program.program import Program
 from clinfer.runtime.launches import Launches
-from clinfer.runtime.memory import RELEASES, Memory
+from clinfer.runtime.memory import RELEASES, Memory, NativeBuffer
 from clinfer.runtime.rounds import InTurns, MovingCopy, Rounds, can_take_rounds
 from clinfer.runtime.stream import Stream
 
@@ -26,6 +27,14 @@ class Changes:
     in_turns: Mapping[int, InTurns]
     ahead: Sequence[MovingCopy] = ()
     behind: Sequence[MovingCopy] = ()
+
+
+class MadeRounds(NamedTuple):
+    """What enqueues an execution again and again with changes, made when there had been so many releases."""
+
+    changes: Changes
+    rounds: Rounds
+    releases: int
 
 
 @dataclass(eq=False)
@@ -44,7 +53,7 @@ class Repetition:
     outputs: Mapping[str, NetworkOutput]
     releases: int = -1
     is_elsewhere: bool = False
-    rounds: tuple[Changes, Rounds] | None = None
+    rounds: MadeRounds | None = None
 
     def holds(self, is_counted: bool) -> bool:
         """Whether all memories are still there, and the plan is not to be looked at for a faster one (where the
@@ -128,13 +137,16 @@ def rounds_of(repetition: Repetition | None, bindings: Bindings, stream: Stream,
 
 
 def _rounds(repetition: Repetition, bindings: Bindings, stream: Stream, changes: Changes) -> Rounds | None:
-    launches, copies = repetition.launches, (*changes.ahead, *changes.behind)
-    memories = chain(*changes.in_turns.values(), *(copy.sources + copy.targets for copy in copies))
-    if not can_take_rounds(stream, launches.kernels, memories):
+    """Those of the time before where nothing was released since, and the same changes."""
+    made, launches, releases = repetition.rounds, repetition.launches, RELEASES.count
+    if not can_take_rounds(stream, launches.kernels):
         return None
-    if repetition.rounds is None or repetition.rounds[0] != changes:
+    if made is None or made.releases != releases or made.changes != changes:
+        memories = chain(*changes.in_turns.values(), *(
+            copy.sources + copy.targets for copy in (*changes.ahead, *changes.behind)))
         turns = bindings.turns(changes.in_turns, launches.kernels)
-        if turns is None:
+        if turns is None or not all(isinstance(memory.native, NativeBuffer) for memory in memories):
             return None
-        repetition.rounds = changes, Rounds(stream, launches, turns, changes.ahead, changes.behind)
-    return repetition.rounds[1]
+        rounds = Rounds(stream, launches, turns, changes.ahead, changes.behind)
+        made = repetition.rounds = MadeRounds(changes, rounds, releases)
+    return made.rounds

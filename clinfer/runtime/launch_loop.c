@@ -162,13 +162,14 @@ EXPORT size_t clinfer_set_each(set_function set, const argument *arguments, size
     return count;
 }
 
-/* An argument that takes turns: what it is in rounds of an even number, and in others. */
+/* An argument that takes turns: what it is from round 0 on, again and again. */
 typedef struct {
     argument of;
-    void *handles[2];
+    void *const *handles;
+    size_t count;
 } turn;
 
-/* Rows that are copied in each round, by turns as well; where they begin in round 0, and how much farther in each other
+/* Rows that are copied in each round, in even ones between other memories than in odd ones; where they begin in round 0, and how much farther in each other
    one (a step back is what overflows to it). */
 typedef struct {
     void *sources[2], *targets[2];
@@ -225,7 +226,8 @@ EXPORT int clinfer_launch_rounds(const round_calls *calls, const rounds *each, s
         *failed = each->launch_count;
         for (size_t i = 0; i < each->turn_count && !status; ++i) {
             const turn *next = &each->turns[i];
-            status = calls->set(*next->of.kernel, (unsigned)next->of.index, sizeof(void *), &next->handles[number % 2]);
+            status = calls->set(*next->of.kernel, (unsigned)next->of.index, sizeof(void *),
+                                &next->handles[number % next->count]);
         }
         if (!status)
             status = copy_each(calls, each->copies, each->ahead_count, number);

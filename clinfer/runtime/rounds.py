@@ -21,9 +21,11 @@ from clinfer.runtime.status import driver_error
 if TYPE_CHECKING:
     from clinfer.runtime.stream import Stream
 
-InTurns = tuple[Memory, Memory]
-"""A memory for rounds of even numbers, and one for the others."""
-_TURN = struct.Struct("P3N")
+InTurns = tuple[Memory, ...]
+"""Memories of rounds, from round 0 on, again and again."""
+Pair = tuple[Memory, Memory]
+"""A memory of rounds of even numbers, and one of the others."""
+_TURN = struct.Struct("PNPN")
 _COPY = struct.Struct("12N")
 _MASK = (1 << 8 * struct.calcsize("N")) - 1
 
@@ -40,8 +42,8 @@ class MovingCopy(NamedTuple):
     """Rows of `nbytes` that are copied in each round: where they begin in round 0, in bytes, and how much farther in
     each other one; rows begin `pitch` bytes apart. They lie within their memories."""
 
-    sources: InTurns
-    targets: InTurns
+    sources: Pair
+    targets: Pair
     nbytes: int
     rows: int
     source: int
@@ -71,16 +73,17 @@ class Rounds:
 
     def __init__(self, stream: Stream, launches: Launches, turns: Sequence[Turn], ahead: Sequence[MovingCopy],
                  behind: Sequence[MovingCopy]) -> None:
-        """Where `can_take_rounds` says yes."""
+        """Where `can_take_rounds` says yes; all memories are buffers."""
         ahead, behind = [*filter(_has_bytes, ahead)], [*filter(_has_bytes, behind)]
         self._stream = stream
         self._launches = launches
         self._turns = turns
         self._memories = [*(turn.memories for turn in turns), *((*c.sources, *c.targets) for c in (*ahead, *behind))]
         self._count = len(launches) + len(ahead) + len(behind)
+        handles = {turn.memories: _handles(turn.memories) for turn in turns}
         packed_turns, packed_copies = (ctypes.create_string_buffer(b"".join(packed)) for packed in (
-            map(_packed_turn, turns), map(_packed_copy, (*ahead, *behind))))
-        self._packed = packed_turns, packed_copies
+            (_packed_turn(turn, handles[turn.memories]) for turn in turns), map(_packed_copy, (*ahead, *behind))))
+        self._packed = handles, packed_turns, packed_copies
         self._calls = _calls(stream.cl_queue.int_ptr)
         self._each = _Rounds(ctypes.addressof(packed_turns), len(turns), ctypes.addressof(packed_copies), len(ahead),
                              len(ahead) + len(behind), 0, len(launches))
@@ -106,22 +109,23 @@ class Rounds:
             turn.kernel.restore_buffer(turn.position)
 
 
-def can_take_rounds(stream: Stream, kernels: Iterable[Kernel], memories: Iterable[Memory]) -> bool:
-    """Whether there are rounds on a stream, in which arguments of these kernels take turns and these memories take
-    part."""
+def can_take_rounds(stream: Stream, kernels: Iterable[Kernel]) -> bool:
+    """Whether there are rounds on a stream, in which buffers that are arguments of these kernels take turns."""
     return (stream.in_order and stream.engine.megakernels is None and _function() is not None
             and hasattr(driver.set_kernel_arg, "argtypes") and hasattr(driver.enqueue_nd_range_kernel, "argtypes")
-            and all(kernel.is_plain for kernel in kernels)
-            and all(isinstance(memory.native, NativeBuffer) for memory in memories))
+            and all(kernel.is_plain for kernel in kernels))
 
 
 def _has_bytes(copy: MovingCopy) -> bool:
     return bool(copy.rows and copy.nbytes)
 
 
-def _packed_turn(turn: Turn) -> bytes:
-    return _TURN.pack(ctypes.addressof(turn.kernel.handle), turn.position,
-                      *(memory.cl_buffer.int_ptr for memory in turn.memories))
+def _handles(memories: InTurns) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * len(memories))(*(memory.cl_buffer.int_ptr for memory in memories))
+
+
+def _packed_turn(turn: Turn, handles: ctypes.Array[ctypes.c_void_p]) -> bytes:
+    return _TURN.pack(ctypes.addressof(turn.kernel.handle), turn.position, ctypes.addressof(handles), len(handles))
 
 
 def _packed_copy(copy: MovingCopy) -> bytes:
@@ -131,7 +135,7 @@ def _packed_copy(copy: MovingCopy) -> bytes:
                       copy.target_step & _MASK, copy.nbytes, copy.rows, copy.source_pitch, copy.target_pitch)
 
 
-def _whole(memories: InTurns) -> tuple[tuple[int, int], int]:
+def _whole(memories: Pair) -> tuple[tuple[int, int], int]:
     """The buffers in which they begin, and where."""
     (one, begin), (other, further) = (memory.origin for memory in memories)
     if begin != further:

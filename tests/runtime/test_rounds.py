@@ -30,7 +30,7 @@ def _values(stream: Stream, memory: Memory) -> list[int]:
 @pytest.fixture
 def stream(engine: Engine) -> Stream:
     stream = engine.create_stream()
-    if not can_take_rounds(stream, (), ()):
+    if not can_take_rounds(stream, ()):
         pytest.skip("no C compiler, or launches are joined")
     return stream
 
