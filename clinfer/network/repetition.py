@@ -1,7 +1,7 @@
 """An execution that can be enqueued again as it is."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -30,9 +30,9 @@ class Changes:
 
 
 class MadeRounds(NamedTuple):
-    """What enqueues an execution again and again with changes, made when there had been so many releases."""
+    """What enqueues an execution again and again where these take turns, made when there had been so many releases."""
 
-    changes: Changes
+    in_turns: Mapping[int, InTurns]
     rounds: Rounds
     releases: int
 
@@ -137,16 +137,19 @@ def rounds_of(repetition: Repetition | None, bindings: Bindings, stream: Stream,
 
 
 def _rounds(repetition: Repetition, bindings: Bindings, stream: Stream, changes: Changes) -> Rounds | None:
-    """Those of the time before where nothing was released since, and the same changes."""
-    made, launches, releases = repetition.rounds, repetition.launches, RELEASES.count
-    if not can_take_rounds(stream, launches.kernels):
+    """Those of the time before where the same take turns and nothing was released since."""
+    made, launches, releases, in_turns = repetition.rounds, repetition.launches, RELEASES.count, changes.in_turns
+    copied = chain.from_iterable(copy.sources + copy.targets for copy in (*changes.ahead, *changes.behind))
+    if not can_take_rounds(stream, launches.kernels) or not _are_buffers(copied):
         return None
-    if made is None or made.releases != releases or made.changes != changes:
-        memories = chain(*changes.in_turns.values(), *(
-            copy.sources + copy.targets for copy in (*changes.ahead, *changes.behind)))
-        turns = bindings.turns(changes.in_turns, launches.kernels)
-        if turns is None or not all(isinstance(memory.native, NativeBuffer) for memory in memories):
+    if made is None or made.releases != releases or made.in_turns != in_turns:
+        turns = bindings.turns(in_turns, launches.kernels)
+        if turns is None or not _are_buffers(chain.from_iterable(in_turns.values())):
             return None
-        rounds = Rounds(stream, launches, turns, changes.ahead, changes.behind)
-        made = repetition.rounds = MadeRounds(changes, rounds, releases)
+        made = repetition.rounds = MadeRounds(in_turns, Rounds(stream, launches, turns), releases)
+    made.rounds.copy(changes.ahead, changes.behind)
     return made.rounds
+
+
+def _are_buffers(memories: Iterable[Memory]) -> bool:
+    return all(isinstance(memory.native, NativeBuffer) for memory in memories)

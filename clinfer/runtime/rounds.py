@@ -65,34 +65,37 @@ class _Rounds(ctypes.Structure):
 
 
 class Rounds:
-    """Rounds of the same launches: arguments take turns, copies are made `ahead` of the launches and `behind` them.
+    """Rounds of the same launches, in which arguments take turns; `copy` tells what is copied in each.
 
     Arguments that took turns are not what kernels know of until they are `restored`. The memories are to be there until
     then, and the launches as they are.
     """
 
-    def __init__(self, stream: Stream, launches: Launches, turns: Sequence[Turn], ahead: Sequence[MovingCopy],
-                 behind: Sequence[MovingCopy]) -> None:
+    def __init__(self, stream: Stream, launches: Launches, turns: Sequence[Turn]) -> None:
         """Where `can_take_rounds` says yes; all memories are buffers."""
-        ahead, behind = [*filter(_has_bytes, ahead)], [*filter(_has_bytes, behind)]
         self._stream = stream
         self._launches = launches
         self._turns = turns
-        self._memories = [*(turn.memories for turn in turns), *((*c.sources, *c.targets) for c in (*ahead, *behind))]
-        self._count = len(launches) + len(ahead) + len(behind)
-        handles = {turn.memories: _handles(turn.memories) for turn in turns}
-        packed_turns, packed_copies = (ctypes.create_string_buffer(b"".join(packed)) for packed in (
-            (_packed_turn(turn, handles[turn.memories]) for turn in turns), map(_packed_copy, (*ahead, *behind))))
-        self._packed = handles, packed_turns, packed_copies
+        self._handles = {turn.memories: _handles(turn.memories) for turn in turns}
+        self._packed_turns = ctypes.create_string_buffer(b"".join([
+            _packed_turn(turn, self._handles[turn.memories]) for turn in turns]))
         self._calls = _calls(stream.cl_queue.int_ptr)
-        self._each = _Rounds(ctypes.addressof(packed_turns), len(turns), ctypes.addressof(packed_copies), len(ahead),
-                             len(ahead) + len(behind), 0, len(launches))
+        self._each = _Rounds(ctypes.addressof(self._packed_turns), len(turns), launch_count=len(launches))
+        self.copy((), ())
+
+    def copy(self, ahead: Iterable[MovingCopy], behind: Iterable[MovingCopy]) -> None:
+        """From now on copy this ahead of the launches of each round and behind them, and nothing else."""
+        ahead, behind = [*filter(_has_bytes, ahead)], [*filter(_has_bytes, behind)]
+        self._copies = *ahead, *behind
+        self._packed_copies = ctypes.create_string_buffer(b"".join(map(_packed_copy, self._copies)))
+        self._each.copies = ctypes.addressof(self._packed_copies)
+        self._each.ahead_count, self._each.copy_count = len(ahead), len(self._copies)
 
     def enqueue(self, first: int, last: int) -> None:
         """Enqueue the rounds from `first` on, up to `last`, which is none of them."""
         self._each.launches = ctypes.addressof(self._launches.packed)
         self._stream.command("enqueue rounds of launches", lambda: self._enqueue(first, last),
-                             self._count * (last - first))
+                             (len(self._launches) + len(self._copies)) * (last - first))
 
     def _enqueue(self, first: int, last: int) -> None:
         function, failed = _function(), ctypes.c_size_t()

@@ -53,7 +53,8 @@ def test_states_take_turns_and_copies_move_on(stream: Stream, is_backwards: bool
     kernel, launches = _adding(stream, odd, part, even)
     cut = MovingCopy((source, source), (part, part), 4, COUNT, 0, 4, 20, 0, 0, 4)
     put = MovingCopy((even, odd), (target, target), 4, COUNT, 0, 0, 4, *((16, -4) if is_backwards else (0, 4)), 20)
-    rounds = Rounds(stream, launches, [Turn(kernel, 0, (odd, even)), Turn(kernel, 2, (even, odd))], [cut], [put])
+    rounds = Rounds(stream, launches, [Turn(kernel, 0, (odd, even)), Turn(kernel, 2, (even, odd))])
+    rounds.copy([cut], [put])
     for first, last in ((0, 2), (2, 2), (2, 5)):
         rounds.enqueue(first, last)
     sums = 100 + x.cumsum(axis=1)
@@ -64,8 +65,7 @@ def test_states_take_turns_and_copies_move_on(stream: Stream, is_backwards: bool
 def test_arguments_are_what_kernels_know_of_once_they_are_restored(stream: Stream) -> None:
     one, two, other, into, elsewhere = (_full(stream, value) for value in (1, 2, 5, 0, 0))
     kernel, launches = _adding(stream, one, two, into)
-    rounds = Rounds(stream, launches, [Turn(kernel, 0, (other, other)), Turn(kernel, 2, (elsewhere, elsewhere))], (),
-                    ())
+    rounds = Rounds(stream, launches, [Turn(kernel, 0, (other,)), Turn(kernel, 2, (elsewhere, elsewhere))])
     rounds.enqueue(0, 1)
     rounds.restore()
     stream.enqueue_all(launches)
@@ -76,7 +76,7 @@ def test_arguments_are_what_kernels_know_of_once_they_are_restored(stream: Strea
 def test_of_memory_that_was_released_nothing_is_known(stream: Stream) -> None:
     one, two, into = (_full(stream, value) for value in (1, 2, 0))
     kernel, launches = _adding(stream, one, two, into)
-    rounds = Rounds(stream, launches, [Turn(kernel, 0, (two, two))], (), ())
+    rounds = Rounds(stream, launches, [Turn(kernel, 0, (two,))])
     rounds.enqueue(0, 1)
     stream.finish()
     one.release()
@@ -90,12 +90,17 @@ def test_a_launch_that_is_refused_is_named(stream: Stream) -> None:
     kernel, launches = _adding(stream, memory, memory, memory)
     launches.extend([(kernel, WorkSize((1 << 24,), (1 << 24,)))])
     with pytest.raises(ClinferError, match="launch kernel add"):
-        Rounds(stream, launches, [Turn(kernel, 0, (memory, memory))], (), ()).enqueue(0, 3)
+        Rounds(stream, launches, [Turn(kernel, 0, (memory,))]).enqueue(0, 3)
 
 
 def test_a_copy_that_is_refused_is_an_error(stream: Stream) -> None:
     memory, other = _full(stream, 1), _full(stream, 1)
     _, launches = _adding(stream, memory, memory, memory)
     beyond = MovingCopy((memory, memory), (other, other), 4, 1, 4096, 4, 4, 0, 0, 4)
+    rounds = Rounds(stream, launches, ())
+    rounds.copy([beyond], ())
     with pytest.raises(ClinferError, match="copy between rounds"):
-        Rounds(stream, launches, (), [beyond], ()).enqueue(0, 1)
+        rounds.enqueue(0, 1)
+    rounds.copy((), ())
+    rounds.enqueue(0, 1)
+    assert _values(stream, memory) == [2] * COUNT
