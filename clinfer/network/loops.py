@@ -21,7 +21,7 @@ from clinfer.network.memory.buffers import Given, GrowingBuffer
 from clinfer.network.memory.preallocation import Preallocation
 from clinfer.network.repetition import Changes
 from clinfer.program.program import Program
-from clinfer.runtime.rounds import InTurns, MovingCopy
+from clinfer.runtime.rounds import InTurns, MovingCopy, Rounds
 from clinfer.runtime.stream import Event, Stream
 from clinfer.topology import LoopPorts, SourceBody
 from clinfer.topology.loop_ports import run_count
@@ -132,31 +132,40 @@ class Loop:
     def _run_rounds(self, course: _Course, ahead: _RunAhead, proceed: Callable[[], None] | None) -> None:
         """Make the other runs as rounds of what the last one launched, if that is possible: all up to the end, or those
         up to the one behind which the condition says no."""
-        changes = self._changes(course)
-        if changes is None:
-            return
-        outputs = [self._outputs(course.outputs, changes.in_turns, number) for number in range(2)]
-        with self._network.rounds(changes) as rounds:
-            if rounds is None:
+        with self._network.rounds(partial(self._changes, course)) as made:
+            if made is None:
                 return
-            while not course.is_over:
-                if proceed is not None:
-                    proceed()
-                number, until = course.number, course.number + 1
-                if course.always:
-                    until = ahead.until(number, course.count)
-                else:
-                    self._place(course)
-                rounds.enqueue(number, until)
-                course.number, course.outputs = until, outputs[(until - 1) % 2]
-                if course.always:
-                    course.outputs = self._outputs(course.outputs, changes.in_turns, until - 1)
-                    for joined in self._joined.values():
-                        joined.take_moved(number, until)
-                else:
-                    self._join(course.outputs)
-                    self._ask(course)
-                ahead.hold(until)
+            if course.always:
+                self._run_all(course, made.rounds, ahead, proceed)
+                course.outputs = self._outputs(course.outputs, made.in_turns, course.number - 1)
+            else:
+                outputs = [self._outputs(course.outputs, made.in_turns, number) for number in range(2)]
+                self._run_each(course, made.rounds, outputs, ahead, proceed)
+
+    def _run_all(self, course: _Course, rounds: Rounds, ahead: _RunAhead, proceed: Callable[[], None] | None) -> None:
+        """Make all that is left of a known number of runs."""
+        while not course.is_over:
+            if proceed is not None:
+                proceed()
+            number, course.number = course.number, ahead.until(course.number, course.count)
+            rounds.enqueue(number, course.number)
+            for joined in self._joined.values():
+                joined.take_moved(number, course.number)
+            ahead.hold(course.number)
+
+    def _run_each(self, course: _Course, rounds: Rounds, outputs: Sequence[Mapping[str, NetworkOutput]],
+                  ahead: _RunAhead, proceed: Callable[[], None] | None) -> None:
+        """Make one run after the other, of which even ones and others have these outputs, while the condition holds."""
+        while not course.is_over:
+            if proceed is not None:
+                proceed()
+            number, course.number = course.number, course.number + 1
+            self._place(course, number)
+            rounds.enqueue(number, course.number)
+            course.outputs = outputs[number % 2]
+            self._join(course.outputs)
+            self._ask(course)
+            ahead.hold(course.number)
 
     def _join(self, outputs: Mapping[str, NetworkOutput]) -> None:
         for index, joined in self._joined.items():
@@ -226,14 +235,14 @@ class Loop:
 
     def _give(self, course: _Course) -> None:
         """Let the next run take what is its own, and write its states to where the one before it did not."""
-        for name, given in (*self._place(course).items(), *course.states.items()):
+        for name, given in (*self._place(course, course.number).items(), *course.states.items()):
             self._set_input(name, given)
         for name, buffers in self._states.items():
             self._network.set_output(name, buffers[course.number % 2])
 
-    def _place(self, course: _Course) -> dict[str, Given]:
-        """Put the next run's number and slices to their places; those that are others than in the run before."""
-        number, placed = course.number, dict[str, Given]()
+    def _place(self, course: _Course, number: int) -> dict[str, Given]:
+        """Put a run's number and slices to their places; those that are others than in the run before."""
+        placed = dict[str, Given]()
         if self._counter is not None:
             placed[self._ports.counter] = self._counter.at(number)
         for name, piece in self._slices.items():

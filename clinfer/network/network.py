@@ -27,7 +27,7 @@ from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.special_plans import SpecialPlans
 from clinfer.network.plans.waits import WaitFinder
 from clinfer.network.ready_plans import ReadyPlans
-from clinfer.network.repetition import Changes, Repetition, is_repeatable, moved, repetition_of, rounds_of
+from clinfer.network.repetition import Changes, MadeRounds, Repetition, is_repeatable, moved, repetition_of, rounds_of
 from clinfer.network.reports.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
 from clinfer.network.reports.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.reports.profiling import NodeProfile, Profiler
@@ -38,7 +38,6 @@ from clinfer.program.program import Program
 from clinfer.runtime.event import Event
 from clinfer.runtime.event_log import EventLog, noted
 from clinfer.runtime.memory import Memory
-from clinfer.runtime.rounds import Rounds
 from clinfer.runtime.stream import Stream
 from clinfer.symbolic.shape_inference import ShapeInference
 
@@ -213,9 +212,9 @@ class Network:
         self.is_whole = self._bindings.is_whole
         return outputs
 
-    def rounds(self, changes: Changes) -> AbstractContextManager[Rounds | None]:
+    def rounds(self, find: Callable[[], Changes | None]) -> AbstractContextManager[MadeRounds | None]:
         """The last execution again and again, see `rounds_of`."""
-        return rounds_of(self._repetition, self._bindings, self.stream, changes)
+        return rounds_of(self._repetition, self._bindings, self.stream, find)
 
     def prepare(self) -> None:
         """Make what the first execution would make, as far as that is certain or likely: what plans segments whose

@@ -123,20 +123,21 @@ def moved(repetition: Repetition, program: Program, bindings: Bindings, given: M
 
 
 @contextmanager
-def rounds_of(repetition: Repetition | None, bindings: Bindings, stream: Stream, changes: Changes,
-              ) -> Iterator[Rounds | None]:
-    """The same again and again, with these changes; None where that is more than launches, copies and arguments. Behind
-    the `with` all inputs and outputs lie where they did."""
+def rounds_of(repetition: Repetition | None, bindings: Bindings, stream: Stream, find: Callable[[], Changes | None],
+              ) -> Iterator[MadeRounds | None]:
+    """The same again and again, with the changes that `find` gives; None where that is more than launches, copies and
+    arguments. Behind the `with` all inputs and outputs lie where they did."""
     may_repeat = repetition is not None and not repetition.is_elsewhere and repetition.holds(is_counted=False)
-    rounds = _rounds(repetition, bindings, stream, changes) if repetition is not None and may_repeat else None
-    if rounds is None:
+    changes = find() if may_repeat else None
+    made = None if repetition is None or changes is None else _made_rounds(repetition, bindings, stream, changes)
+    if made is None:
         yield None
         return
-    with bindings.lent(rounds):
-        yield rounds
+    with bindings.lent(made.rounds):
+        yield made
 
 
-def _rounds(repetition: Repetition, bindings: Bindings, stream: Stream, changes: Changes) -> Rounds | None:
+def _made_rounds(repetition: Repetition, bindings: Bindings, stream: Stream, changes: Changes) -> MadeRounds | None:
     """Those of the time before where the same take turns and nothing was released since."""
     made, launches, releases, in_turns = repetition.rounds, repetition.launches, RELEASES.count, changes.in_turns
     copied = chain.from_iterable(copy.sources + copy.targets for copy in (*changes.ahead, *changes.behind))
@@ -148,7 +149,7 @@ def _rounds(repetition: Repetition, bindings: Bindings, stream: Stream, changes:
             return None
         made = repetition.rounds = MadeRounds(in_turns, Rounds(stream, launches, turns), releases)
     made.rounds.copy(changes.ahead, changes.behind)
-    return made.rounds
+    return made
 
 
 def _are_buffers(memories: Iterable[Memory]) -> bool:

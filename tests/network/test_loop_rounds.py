@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -249,9 +250,12 @@ def _aligned(backwards: bool = False, gives_slices: bool = False) -> ov.Model:
 @pytest.fixture
 def copied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many copies rounds made of each run, by the execution."""
-    counts, plain = list[int](), Network.rounds
-    monkeypatch.setattr(Network, "rounds", lambda self, changes: (
-        counts.append(len(changes.ahead) + len(changes.behind)), plain(self, changes))[1])
+    counts, plain = list[int](), repetition._made_rounds
+
+    def made_rounds(*given: Any) -> Any:
+        counts.append(len(given[-1].ahead) + len(given[-1].behind))
+        return plain(*given)
+    monkeypatch.setattr(repetition, "_made_rounds", made_rounds)
     return counts
 
 
