@@ -35,10 +35,10 @@ class Places:
         self._asked: tuple[Memory, int, int, int] | None = None
         self._made: InTurns | None = None
 
-    def find(self, memory: Memory, first: int, step: int, count: int) -> InTurns | None:
+    def find(self, memory: Memory, step: int, count: int, first: int = 0) -> InTurns | None:
         """`count` pieces of as many bytes as there are from one beginning to the next, of which the first one begins at
         `first`; None where copies are to be made."""
-        asked = memory, first, step, count
+        asked = memory, step, count, first
         if asked != self._asked:
             self._asked, self._made = asked, None
         elif self._made is None and _may_begin(memory, first, step, count):
@@ -117,7 +117,7 @@ class Cuts:
     def places(self, count: int) -> InTurns | None:
         """The slices of so many runs where they are; None where they are to be cut out."""
         return None if self.rows != 1 else self.kept.find(
-            self.source.memory, self._begins(0), self._begins(1) - self._begins(0), count)
+            self.source.memory, self._begins(1) - self._begins(0), count, self._begins(0))
 
     def _begins(self, number: int) -> int:
         return self.slicing.offset(number, self.length) * self.unit
@@ -187,8 +187,9 @@ class Joined:
     def places(self, shape: StaticShape, number: int, count: int) -> InTurns | None:
         """Where the results of runs can be written to at once; None where they are to be copied."""
         steps = self._steps(shape, number, count)
-        return None if steps is None or steps[0] != 1 or self._memory is None else self.kept.find(
-            self._memory, *steps[1:], count)
+        if steps is None or steps[0] != 1 or self._memory is None:
+            return None
+        return self.kept.find(self._memory, steps[2], count, steps[1])
 
     def _steps(self, shape: StaticShape, number: int, count: int) -> tuple[int, int, int] | None:
         """The rows of a result, where those of run 0 begin in bytes, and how much farther those of the next run."""
@@ -240,7 +241,8 @@ class Counter:
         self._is_read = _is_read_on_device(program, program.input_tensors[name])
         self._buffer = GrowingBuffer(stream.engine, f"counter {name}")
         self._numbers = GrowingBuffer(stream.engine, f"numbers of runs for {name}")
-        self._numbered = 0
+        self._kept = Places()
+        self._numbered = self._step = 0
 
     def at(self, number: int) -> Given:
         """The input for a run."""
@@ -258,15 +260,33 @@ class Counter:
             return []
         if target is None or count > _MOST_NUMBERS:
             return None
+        memory, step = self._all(count)
         nbytes = self._type.byte_size(1)
-        memory = self._numbers.fit(count * nbytes)
-        if self._numbered < count:
-            self._stream.write(memory, self._type.encode(np.arange(count, dtype=self._type.numpy)))
-            self._numbered = count
-        return [MovingCopy((memory, memory), (target, target), nbytes, 1, 0, nbytes, nbytes, 0, 0, nbytes)]
+        return [MovingCopy((memory, memory), (target, target), nbytes, 1, 0, step, step, 0, 0, nbytes)]
+
+    def places(self, count: int) -> InTurns | None:
+        """The numbers of so many runs where kernels may read them; None where they are to be copied."""
+        if not self._is_read or count > _MOST_PLACES:
+            return None
+        places = self._kept.find(*self._all(count), self._numbered)
+        return None if places is None else places[:count]
+
+    def _all(self, count: int) -> tuple[Memory, int]:
+        """The memory of all numbers, and where the second one begins: of few runs where a memory may."""
+        size, unit = self._type.byte_size(1), self._stream.engine.capabilities.buffer_alignment
+        step = max(size, unit) if count <= _MOST_PLACES else size
+        memory = self._numbers.fit(count * step)
+        if self._numbered < count or self._step != step:
+            numbers = self._type.encode(np.arange(count, dtype=self._type.numpy))
+            rows = np.zeros((count, step // numbers.itemsize), numbers.dtype)
+            rows[:, 0] = numbers
+            self._stream.write(memory, rows)
+            self._numbered, self._step = count, step
+        return memory, step
 
     def release(self) -> None:
         """Give the memory back."""
+        self._kept.forget()
         self._buffer.release()
         self._numbers.release()
         self._numbered = 0

@@ -191,8 +191,9 @@ class Loop:
         if not course.always:
             return Changes(turns)
         assert course.count is not None
-        turns |= self._placed_slices(course.slices, course.count)
-        numbers = [] if self._counter is None else self._counter.moving(course.count)
+        turns |= self._placed_inputs(course.slices, course.count)
+        counter = None if self._counter is None or tensors[self._ports.counter] in turns else self._counter
+        numbers = [] if counter is None else counter.moving(course.count)
         cuts = [cuts.moving() for name, cuts in course.slices.items() if tensors[name] not in turns]
         joined = [self._moving_result(index, course, turns) for index in self._joined
                   if roots[self._source.outputs[index]] not in placed]
@@ -212,10 +213,13 @@ class Loop:
                     found[root] = places
         return found
 
-    def _placed_slices(self, slices: Mapping[str, Cuts], count: int) -> dict[int, InTurns]:
-        """Slices that are read where they are, by the roots of inputs."""
-        tensors = self._network.program.input_tensors
-        found = {tensors[name]: cuts.places(count) for name, cuts in slices.items() if tensors[name] in self._placeable}
+    def _placed_inputs(self, slices: Mapping[str, Cuts], count: int) -> dict[int, InTurns]:
+        """Slices, and numbers of runs, that are read where they are, by the roots of inputs."""
+        tensors, pieces = self._network.program.input_tensors, dict[str, Cuts | Counter](slices)
+        if self._counter is not None:
+            pieces[self._ports.counter] = self._counter
+        found = {tensors[name]: piece.places(count) for name, piece in pieces.items()
+                 if tensors[name] in self._placeable}
         return {root: places for root, places in found.items() if places is not None}
 
     def _moving_result(self, index: int, course: _Course, turns: Mapping[int, InTurns]) -> MovingCopy | None:

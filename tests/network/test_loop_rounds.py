@@ -9,7 +9,7 @@ import pytest
 from openvino import opset13 as ops
 
 from clinfer.base.errors import ClinferError
-from clinfer.network import loops, repetition
+from clinfer.network import loop_pieces, loops, repetition
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.rounds import Rounds, can_take_rounds
@@ -41,6 +41,18 @@ def executed(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Executed:
     monkeypatch.setattr(Network, "execute", lambda self, *rest, **named: (
         networks.append(self), plain(self, *rest, **named))[1])
     return networks
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many copies rounds made of each run, by the execution."""
+    counts, plain = list[int](), repetition._made_rounds
+
+    def made_rounds(*given: Any) -> Any:
+        counts.append(len(given[-1].ahead) + len(given[-1].behind))
+        return plain(*given)
+    monkeypatch.setattr(repetition, "_made_rounds", made_rounds)
+    return counts
 
 
 def _cells() -> ov.Model:
@@ -95,6 +107,20 @@ def test_the_number_of_the_run_is_read_on_the_device(engine: Engine, rng: Rng, e
     last, joined = execute(network, [scalar(0), floats(rng, 2, 3), np.ones((1, 3), np.float32)])
     assert_close(last, np.ones((1, 3), np.float32), 0)
     assert joined.size == 0
+
+
+@pytest.mark.parametrize("most", [1024, 8])
+def test_numbers_of_few_runs_are_read_where_they_are(engine: Engine, rng: Rng, executed: Executed, copied: list[int],
+                                                     monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(loop_pieces, "_MOST_PLACES", most)
+    network, oracle = network_of(engine, _numbered()), CpuPlugin(_numbered())
+    for count in (12, 12, 5, 8, 12, 30, 30, 7, 7):
+        inputs = [scalar(count), floats(rng, 30, 3), floats(rng, 1, 3)]
+        give(network, inputs)
+        for got, wanted in zip(network.execute().values(), oracle(inputs), strict=True):
+            assert_close(got.to_numpy(), wanted, 1e-5)
+    # Of what is joined a row is no piece that a memory may begin at.
+    assert copied == ([2, 1, 1, 1, 1, 2, 1, 1, 1] if most == 1024 else [2, 2, 2, 2, 2, 2, 2, 2, 1])
 
 
 def test_rounds_end_where_the_condition_says_so(engine: Engine, rng: Rng, executed: Executed) -> None:
@@ -245,18 +271,6 @@ def _aligned(backwards: bool = False, gives_slices: bool = False) -> ov.Model:
     if gives_slices:
         results.append(iterator.get_concatenated_slices(part.output(0), *put))
     return ov.Model(results, [x, start])
-
-
-@pytest.fixture
-def copied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many copies rounds made of each run, by the execution."""
-    counts, plain = list[int](), repetition._made_rounds
-
-    def made_rounds(*given: Any) -> Any:
-        counts.append(len(given[-1].ahead) + len(given[-1].behind))
-        return plain(*given)
-    monkeypatch.setattr(repetition, "_made_rounds", made_rounds)
-    return counts
 
 
 @pytest.mark.parametrize("backwards", [False, True])
