@@ -81,7 +81,7 @@ def until(x: ov.Node, hidden: int, steps: int) -> list[ov.Output]:
     state, row = (ops.parameter([1, hidden], np.float32) for _ in range(2))
     more = ops.add(state, ops.abs(row))
     peak = ops.reduce_max(more, np.array([0, 1]), False)
-    goes_on = ops.less(peak, ops.constant(np.float32(steps)))
+    goes_on = ops.less(peak, ops.constant(np.float32(steps - 0.5)))
     loop.set_function(ov.Model([goes_on, more], [state, row]))
     loop.set_special_body_ports([-1, 0])
     first = ops.gather(x, np.array(0), np.array(1))

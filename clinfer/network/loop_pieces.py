@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,15 +35,19 @@ class Places:
     def __init__(self) -> None:
         self._asked: tuple[Memory, int, int, int] | None = None
         self._made: InTurns | None = None
+        self._is_new = True
 
     def find(self, memory: Memory, step: int, count: int, first: int = 0) -> InTurns | None:
         """`count` pieces of as many bytes as there are from one beginning to the next, of which the first one begins at
         `first`; None where copies are to be made."""
         asked = memory, step, count, first
         if asked != self._asked:
-            self._asked, self._made = asked, None
-        elif self._made is None and _may_begin(memory, first, step, count):
-            self._made = tuple(memory.part(first + number * step, abs(step)) for number in range(count))
+            self._asked, self._made, self._is_new = asked, None, True
+        elif self._is_new and _may_begin(memory, first, step, count):
+            self._is_new = False
+            # A driver may refuse parts of what somebody else made.
+            with suppress(ClinferError):
+                self._made = tuple(memory.part(first + number * step, abs(step)) for number in range(count))
         return self._made
 
     def forget(self) -> None:

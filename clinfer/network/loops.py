@@ -1,7 +1,8 @@
 """Runs a body as a loop: slices in, states from run to run, joined results out.
 
 States change between two buffers, so that no run reads what it writes. Where the number of runs is known
-before the first one, each joined result is written to its place; else the place is made larger as runs follow.
+before the first one, each joined result is written to its place; else the place is made larger as runs follow. Runs
+that launch what the one before them did are enqueued as rounds (`runtime/rounds.py`).
 """
 from __future__ import annotations
 

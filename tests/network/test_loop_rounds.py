@@ -12,6 +12,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.network import loop_pieces, loops, repetition
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.memory import Memory
 from clinfer.runtime.rounds import Rounds, can_take_rounds
 from tests.network.loop_models import (
     TRUE,
@@ -299,6 +300,22 @@ def test_slices_and_results_stay_where_they_are(engine: Engine, rng: Rng, execut
     network.stream.finish()
     network.release_memory()
     check(network, oracle, inputs)
+
+
+def test_memory_of_which_there_are_no_parts_is_copied(engine: Engine, rng: Rng, executed: Executed, copied: list[int],
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(memory: Memory, offset: int, nbytes: int) -> Memory:
+        raise ClinferError("there are no parts of parts")
+
+    network, oracle = network_of(engine, _aligned()), CpuPlugin(_aligned())
+    inputs = [floats(rng, 7, 128), floats(rng, 1, 128)]
+    give(network, inputs)
+    network.execute()
+    monkeypatch.setattr(Memory, "part", refuse)
+    for _ in range(3):
+        for got, wanted in zip(network.execute().values(), oracle(inputs), strict=True):
+            assert_close(got.to_numpy(), wanted, 1e-5)
+    assert copied == [3, 3, 3, 3]
 
 
 def test_what_a_body_gives_of_its_input_is_copied(engine: Engine, rng: Rng, executed: Executed,
