@@ -169,8 +169,8 @@ typedef struct {
     size_t count;
 } turn;
 
-/* Rows that are copied in each round, in even ones between other memories than in odd ones; where they begin in round 0, and how much farther in each other
-   one (a step back is what overflows to it). */
+/* Rows that are copied in each round, in even ones between other memories than in odd ones; where they begin in round 0,
+   and how much farther in each other one (a step back is what overflows to it). */
 typedef struct {
     void *sources[2], *targets[2];
     size_t source, source_step, target, target_step, nbytes, rows, source_pitch, target_pitch;
