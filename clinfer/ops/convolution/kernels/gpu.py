@@ -118,7 +118,7 @@ class DepthwiseKernel(Kernel[ConvolutionProblem, Run]):
                               recipe=ALIGNED if run.aligned else USUAL),))
 
     def _misfit(self, problem: ConvolutionProblem) -> str | None:
-        if not problem.inputs[1].is_static or not problem.inputs[0].element_type.is_float:
+        if not problem.inputs[1].is_static or not _are_floats(problem):
             return "made for floats, and weights of known shape"
         number, outputs, inputs = problem.groups
         is_depthwise = problem.primitive.is_grouped and outputs == inputs == 1 and number % self.channels == 0
@@ -151,7 +151,7 @@ class OnePixelKernel(Kernel[ConvolutionProblem, None]):
         weights = problem.inputs[1]
         if problem.primitive.is_grouped or problem.primitive.factor_input is not None:
             return "groups, or a factor of the data"
-        if not weights.is_static or weights.padding or not problem.inputs[0].element_type.is_float:
+        if not weights.is_static or weights.padding or not _are_floats(problem):
             return "made for floats, and weights of known shape in rows"
         if problem.capabilities.max_work_group_size < self.lanes:
             return f"needs groups of {self.lanes}"
@@ -178,6 +178,11 @@ class OnePixelKernel(Kernel[ConvolutionProblem, None]):
         return Lowered((Stage("convolution_one_pixel.cl", problem.operands(), work,
                               {**problem.constants, "LANES": self.lanes}, problem.steps, problem.epilogue_views(),
                               recipe=with_sub_groups(problem.capabilities)),))
+
+
+def _are_floats(problem: ConvolutionProblem) -> bool:
+    """Whether data and weights are: those of 8 or 4 bits may be whole numbers."""
+    return all(layout.element_type.is_float for layout in problem.inputs[:2])
 
 
 @pure
