@@ -145,6 +145,13 @@ class Primitive:
         return self.reinterprets_input
 
     @property
+    def picked_inputs(self) -> tuple[int, ...]:
+        """The inputs of whose elements each element of all outputs is one, whatever other inputs hold; (): none such.
+
+        What is stored of them, and how, is what is stored of the outputs."""
+        return (0,) if self.only_moves else ()
+
+    @property
     def weights_input(self) -> int | None:
         """The input that holds weights, which a kernel may want in a format of its own."""
         return None
@@ -268,7 +275,7 @@ class Primitive:
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         """The element type of each output."""
-        return (input_types[0] if self.only_moves else input_types[0].computed,) * self.output_count
+        return (input_types[0] if self.picked_inputs else input_types[0].computed,) * self.output_count
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         """The shape rule: output shapes for the shapes of the inputs and those values of `value_inputs` that are known;

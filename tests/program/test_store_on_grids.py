@@ -10,6 +10,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels.tuned import subject_of
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
+from clinfer.ops.concat import Concat
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
@@ -17,6 +18,9 @@ from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.pooling import MaxPool
 from clinfer.ops.reorder import Reorder
+from clinfer.ops.reshape import Reshape
+from clinfer.ops.split import Split
+from clinfer.ops.transpose import Transpose
 from clinfer.program.blobs.programs import load_program, save_program
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
@@ -24,7 +28,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.topology import Port, Primitive, Topology
 from tests.ops.case_runner import execute
 from tests.oracle import assert_close
-from tests.program.building import constant, given
+from tests.program.building import constant, given, numbers
 
 CHANNELS = 20
 PASS = "store_on_grids"
@@ -43,10 +47,11 @@ def rounded(name: str, source: str, low: float = -1.28, high: float = 1.27, leve
     return [*bounds, FakeQuantize(name, (source, *(bound.id for bound in bounds)), levels=levels)]
 
 
-def convolution(rng: np.random.Generator, name: str, source: str, outputs: int = CHANNELS) -> list[Primitive]:
+def convolution(rng: np.random.Generator, name: str, source: str | Port, outputs: int = CHANNELS,
+                inputs: int = CHANNELS) -> list[Primitive]:
     """Of weights that are whole numbers times a scale."""
     scale = rng.uniform(0.01, 0.02, (outputs, 1, 1, 1)) / 4
-    weights = (rng.integers(-127, 128, (outputs, CHANNELS, 3, 3)) * scale).astype(np.float32)
+    weights = (rng.integers(-127, 128, (outputs, inputs, 3, 3)) * scale).astype(np.float32)
     return [constant(f"{name}_w", weights),
             Convolution(name, (source, f"{name}_w"), strides=(1, 1), dilations=(1, 1), pads_begin=(1, 1),
                         pads_end=(1, 1))]
@@ -71,8 +76,12 @@ def _on_grids(program: Program) -> list[Grid]:
             if (grid := program.tensors[node.outputs[0]].layout.element_type.grid) is not None]
 
 
-def _run(program: Program, x: np.ndarray) -> np.ndarray:
-    return execute(Network(program, program.engine.create_stream(), OpenVinoShapeInference()), [x])[0]
+def _run(program: Program, *data: np.ndarray) -> np.ndarray:
+    return _run_all(program, *data)[0]
+
+
+def _run_all(program: Program, *data: np.ndarray) -> list[np.ndarray]:
+    return execute(Network(program, program.engine.create_stream(), OpenVinoShapeInference()), list(data))
 
 
 def _on_levels(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -109,6 +118,48 @@ def test_the_largest_of_windows_is_stored_too(engine: Engine, rng: np.random.Gen
     assert len(_on_grids(stored)) == 3
     x = _on_levels(rng, 2, CHANNELS, 13, 10)
     assert_close(_run(stored, x), _run(floats, x), 1e-2)
+
+
+def _shuffled(source: str) -> list[Primitive]:
+    """Channels of two halves by turns, and two halves of those."""
+    return [numbers("in_halves", 0, 2, CHANNELS // 2, 8, 9),
+            Reshape("halves", (source, "in_halves"), special_zero=True),
+            numbers("turn", 0, 2, 1, 3, 4), Transpose("turned", ("halves", "turn")),
+            numbers("as_before", 0, CHANNELS, 8, 9), Reshape("whole", ("turned", "as_before"), special_zero=True),
+            numbers("axis", 1), Split("split", ("whole", "axis"), num_splits=2)]
+
+
+def _joined_and_shuffled(rng: np.random.Generator, first: float, second: float, *more: Primitive) -> Topology:
+    """Two tensors of 8 x 9 pixels behind one another, shuffled, of which a convolution reads one half."""
+    half = CHANNELS // 2
+    parts = [given("x", ANY, half, 8, 9), given("z", ANY, half, 8, 9), *rounded("one", "x", 0.0, first),
+             *rounded("two", "z", 0.0, second), Concat("joined", ("one", "two"), axis=1), *_shuffled("joined")]
+    return Topology(*parts, *convolution(rng, "a", Port("split", 1), 33, half), *more)
+
+
+def test_what_is_joined_and_moved_is_stored_all_the_way(engine: Engine, rng: np.random.Generator) -> None:
+    topology = _joined_and_shuffled(rng, 2.55, 2.55)
+    stored, floats = _program(engine, topology), _program(engine, topology, False)
+    assert len(set(_on_grids(stored))) == 1 and len(_on_grids(stored)) >= 5 and not _on_grids(floats)
+    for batch in (1, 3):
+        data = [_on_levels(rng, batch, CHANNELS // 2, 8, 9) for _ in range(2)]
+        assert_close(_run(stored, *data), _run(floats, *data), 1e-5, str(batch))
+
+
+def test_tensors_of_two_grids_that_are_joined_stay(engine: Engine, rng: np.random.Generator) -> None:
+    assert not _on_grids(_program(engine, _joined_and_shuffled(rng, 2.55, 2.0)))
+
+
+def test_what_else_reads_what_was_moved_reads_floats(engine: Engine, rng: np.random.Generator) -> None:
+    """One that adds, behind enough that is moved."""
+    topology = _joined_and_shuffled(rng, 2.55, 2.55, Eltwise("sum", (Port("split", 0), Port("split", 1)), mode="Add"),
+                                    Eltwise("half", ("a",), mode="Relu"))
+    topology = Topology(*topology, outputs={"half": Port("half"), "sum": Port("sum")})
+    stored, floats = _program(engine, topology), _program(engine, topology, False)
+    assert len(_on_grids(stored)) >= 5
+    data = [_on_levels(rng, 2, CHANNELS // 2, 8, 9) for _ in range(2)]
+    for got, expected in zip(_run_all(stored, *data), _run_all(floats, *data), strict=True):
+        assert_close(got, expected, 1e-5)
 
 
 @pytest.mark.parametrize("transpose", [False, True])

@@ -20,6 +20,10 @@ class Concat(Primitive):
     op_type: ClassVar[str] = "Concat"
 
     @property
+    def picked_inputs(self) -> tuple[int, ...]:
+        return tuple(range(self.own_input_count))
+
+    @property
     def can_evaluate(self) -> bool:
         return True
 

@@ -108,6 +108,10 @@ class MaxPool(Pooling):
     def output_count(self) -> int:
         return 2 if self.index_element_type else 1
 
+    @property
+    def picked_inputs(self) -> tuple[int, ...]:
+        return () if self.index_element_type else (0,)
+
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         indices = (ElementType.of(self.index_element_type),) if self.index_element_type else ()
         return (input_types[0], *indices)

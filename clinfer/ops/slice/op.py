@@ -26,6 +26,10 @@ class Cut(Indexing, ABC):
         return tuple(range(1, len(self.inputs)))
 
     @property
+    def picked_inputs(self) -> tuple[int, ...]:
+        return (0,)
+
+    @property
     def can_evaluate(self) -> bool:
         return True
 

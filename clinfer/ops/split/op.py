@@ -31,6 +31,10 @@ class Split(Primitive):
         return (1,)
 
     @property
+    def picked_inputs(self) -> tuple[int, ...]:
+        return (0,)
+
+    @property
     def can_evaluate(self) -> bool:
         return True
 

@@ -10,17 +10,16 @@ import numpy as np
 from clinfer.base.grid import Grid
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import StaticShape
-from clinfer.ops.concat import Concat
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.matmul import MatMul
-from clinfer.ops.pooling import MaxPool
 from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.passes.byte_values import Bytes, constant_before, floats_of_bytes, inserted
+from clinfer.program.passes.spread import sources_of
 from clinfer.program.passes.store_on_grids import grid_of_levels
 from clinfer.program.passes.whole_numbers import whole_numbers_of
 from clinfer.topology import Port
@@ -127,16 +126,14 @@ def _grid_of(graph: Graph, context: BuildContext, port: Port) -> Grid | Bytes | 
     found = floats_of_bytes(graph, context, port)
     if found is not None:
         return found
+    grids = {_grid_of_rounded(graph, context, source) for source in sources_of(graph, port)}
+    return grids.pop() if len(grids) == 1 else None
+
+
+def _grid_of_rounded(graph: Graph, context: BuildContext, port: Port) -> Grid | None:
     node = graph[port.primitive]
-    while (node.primitive.only_moves or isinstance(node.primitive, MaxPool)) and not node.primitive.fused_ops:
-        node = graph[node.inputs[0].primitive]
-    primitive = node.primitive
-    if isinstance(primitive, Concat) and not primitive.fused_ops:
-        first, *others = (_grid_of(graph, context, joined) for joined in node.inputs)
-        return first if isinstance(first, Grid) and all(other == first for other in others) else None
-    if not isinstance(primitive, FakeQuantize) or primitive.fused_ops:
-        return None
-    return grid_of_levels(graph, context, node)
+    is_rounded = isinstance(node.primitive, FakeQuantize) and not node.primitive.fused_ops
+    return grid_of_levels(graph, context, node) if is_rounded else None
 
 
 def _has_plain_weights(graph: Graph, node: Node) -> bool:

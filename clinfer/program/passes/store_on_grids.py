@@ -8,19 +8,23 @@ from clinfer.base.grid import MOST_LEVELS, Grid
 from clinfer.ops.convert import Convert
 from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.matmul import MatMul
-from clinfer.ops.pooling import MaxPool
 from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.passes.byte_values import inserted
+from clinfer.program.passes.spread import Spread, spread_of
 from clinfer.topology import Port
 
 _DATA = 0
+_STORED, _MOVED, _CONVERTED = 3, 6, 5
+"""Bytes by which an element is less to write where it is stored as one of its own, and less to read and write where it
+is moved; and those that it takes to make a float of it again."""
 
 
 def store_on_grids(graph: Graph, context: BuildContext) -> None:
     """Let the results of FakeQuantize be stored as whole numbers of their grid, where nothing reads them but the data
-    of products that multiply these numbers (`note_data_grids`), by way of MaxPool or not.
+    of products that multiply these numbers (`note_data_grids`), or where moving them, as bytes, saves more than it
+    takes to convert what else reads them. What is joined must all be on one grid.
 
     Rounding to the levels is what storing them does, so that of a FakeQuantize whose levels are all 256, and which
     gives what it takes, nothing else is left. Without instructions for bytes products may as well compute in floats.
@@ -28,10 +32,20 @@ def store_on_grids(graph: Graph, context: BuildContext) -> None:
     if not context.engine.capabilities.multiplies_bytes:
         return
     for node in graph:
-        if isinstance(node.primitive, FakeQuantize) and not node.primitive.fused_ops and not graph.is_output(node.id):
-            grid = grid_of_levels(graph, context, node)
-            if grid is not None and _multiplied_by(graph, Port(node.id)):
-                _store(graph, context, node, grid)
+        grid = _grid_of(graph, context, node) if node.id in graph else None
+        if grid is None:
+            continue
+        spread = spread_of(graph, Port(node.id))
+        is_one_grid = all(_grid_of(graph, context, graph[source.primitive]) == grid for source in spread.sources)
+        if is_one_grid and _saves_bytes(graph, spread):
+            _store_all(graph, context, spread, ElementType.on(grid))
+
+
+def _grid_of(graph: Graph, context: BuildContext, node: Node) -> Grid | None:
+    """The grid of what a node gives, if that can be stored on it."""
+    is_rounded = isinstance(node.primitive, FakeQuantize) and not node.primitive.fused_ops
+    is_seen = graph.is_output(node.id) or graph.element_type(Port(node.id)).name != "f32"
+    return grid_of_levels(graph, context, node) if is_rounded and not is_seen else None
 
 
 def grid_of_levels(graph: Graph, context: BuildContext, node: Node) -> Grid | None:
@@ -42,11 +56,17 @@ def grid_of_levels(graph: Graph, context: BuildContext, node: Node) -> Grid | No
     return None if low is None or high is None else Grid.of(low, high, primitive.levels)
 
 
-def _multiplied_by(graph: Graph, port: Port) -> bool:
-    """Whether a tensor of f32 is read by products of bytes alone, all of which know its grid."""
-    readers = graph.readers(port)
-    return graph.element_type(port).name == "f32" and bool(readers) and all(
-        _multiplies(reader, index) or _passes_on(graph, reader) for reader, index in readers)
+def _saves_bytes(graph: Graph, spread: Spread) -> bool:
+    moved = sum(not mover.primitive.reinterprets_input for mover in spread.movers)
+    converted = len({port for port, _ in _others(spread)})
+    return bool(spread.readers) and (
+        _STORED * len(spread.sources) + _MOVED * moved > _CONVERTED * converted)
+
+
+def _others(spread: Spread) -> list[tuple[Port, Node]]:
+    """Who reads numbers of a grid, and from where, but does not multiply bytes."""
+    return [(port, reader) for port, reader, index in spread.readers
+            if not (_multiplies(reader, index) or reader.primitive.reads_shapes_only)]
 
 
 def _multiplies(reader: Node, index: int) -> bool:
@@ -55,29 +75,35 @@ def _multiplies(reader: Node, index: int) -> bool:
                                or (isinstance(primitive, MatMul) and primitive.data_grid is not None))
 
 
-def _passes_on(graph: Graph, reader: Node) -> bool:
-    primitive = reader.primitive
-    return (isinstance(primitive, MaxPool) and primitive.output_count == 1 and not primitive.fused_ops
-            and not graph.is_output(reader.id) and _multiplied_by(graph, Port(reader.id)))
+def _store_all(graph: Graph, context: BuildContext, spread: Spread, kind: ElementType) -> None:
+    for port in dict.fromkeys(port for port, _ in _others(spread)):
+        readers = [reader for read, reader in _others(spread) if read == port]
+        converted = _converted(graph, context, readers, port, "f32")
+        for reader in readers:
+            for index in (index for index, read in enumerate(reader.inputs) if read == port):
+                graph.set_input(reader.id, index, converted)
+    for mover in spread.movers:
+        mover.layouts = tuple(replace(layout, element_type=kind) for layout in mover.layouts)
+    for source in spread.sources:
+        _store(graph, context, graph[source.primitive], kind)
 
 
-def _store(graph: Graph, context: BuildContext, node: Node, grid: Grid) -> None:
+def _store(graph: Graph, context: BuildContext, node: Node, kind: ElementType) -> None:
     """Put a conversion in the place of a FakeQuantize, or behind it."""
-    primitive, kind = node.primitive, ElementType.on(grid)
+    primitive = node.primitive
     assert isinstance(primitive, FakeQuantize)
     bounds = [context.number(graph, bound) for bound in node.inputs[1:]]
     only_rounds = bounds[:2] == bounds[2:] and primitive.levels == MOST_LEVELS
-    source, reader = (node.inputs[0] if only_rounds else Port(node.id)), graph.readers(Port(node.id))[0][0]
-    stored = inserted(graph, context, reader, Convert(graph.unique_id(f"{node.id}/stored"), (source,),
-                                                      origin=primitive.origin, destination_type=kind.name))
-    graph.redirect(Port(node.id), stored)
+    source = node.inputs[0] if only_rounds else Port(node.id)
+    graph.redirect(Port(node.id), _converted(graph, context, graph.users(node.id), source, kind.name))
     graph.remove_unread(node.id)
-    _pass_on(graph, stored, kind)
 
 
-def _pass_on(graph: Graph, port: Port, kind: ElementType) -> None:
-    """Let what a MaxPool gives be of the type of what it reads."""
-    for reader, _ in graph.readers(port):
-        if isinstance(reader.primitive, MaxPool):
-            reader.layouts = (replace(reader.layouts[0], element_type=kind),)
-            _pass_on(graph, Port(reader.id), kind)
+def _converted(graph: Graph, context: BuildContext, readers: list[Node], port: Port, kind: str) -> Port:
+    """A tensor in another type, made before so many nodes."""
+    origin = graph[port.primitive].primitive.origin
+    converted = inserted(graph, context, readers[0], Convert(graph.unique_id(f"{port}/{kind}"), (port,), origin=origin,
+                                                             destination_type=kind))
+    for reader in readers:
+        graph.bring_before(converted.primitive, reader.id)
+    return converted
