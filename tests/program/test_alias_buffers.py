@@ -1,4 +1,4 @@
-"""The passes that spare copies: which tensors may lie within which, and why not; what is read for split parts."""
+"""The passes that spare copies: which tensors may lie within which, and why not; what is read for parts of others."""
 from __future__ import annotations
 
 import numpy as np
@@ -7,6 +7,7 @@ import pytest
 from clinfer.base.shape import ANY
 from clinfer.ops.concat import Concat
 from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.reduce import Reduce
 from clinfer.ops.slice import Slice
 from clinfer.ops.softmax import Softmax
 from clinfer.ops.split import Split
@@ -16,17 +17,19 @@ from clinfer.program.graph import Graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.alias_buffers import alias_buffers
 from clinfer.program.passes.infer_layouts import infer_layouts
-from clinfer.program.passes.join_split_parts import join_split_parts
+from clinfer.program.passes.join_parts import join_parts
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.select_kernels import select_kernels
 from clinfer.program.sample_sizes import Sample
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Port, Primitive, Topology
 from tests.network.running import network_of
+from tests.ops.case_runner import execute
+from tests.oracle import assert_close
 from tests.program.building import constant, context_of, given, graph_after, numbers
 
 pytestmark = pytest.mark.usefixtures("overlapping")
-PASSES = (infer_layouts, mark_host_nodes, join_split_parts, select_kernels, add_required_reorders, alias_buffers)
+PASSES = (infer_layouts, mark_host_nodes, join_parts, select_kernels, add_required_reorders, alias_buffers)
 
 
 def _relu(id: str, source: str | Port) -> Eltwise:
@@ -106,7 +109,7 @@ def test_samples_follow_the_shape_rules(engine: Engine) -> None:
     assert sample.layout(Port("turned")).shape == (3, 2, 10)
 
 
-# -- split parts ------------------------------------------------------------------------------------
+# -- parts of another tensor -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("read", "axis", "expected"), [
@@ -124,6 +127,48 @@ def test_parts_in_order_are_read_as_a_whole(engine: Engine, read: tuple[int, ...
         given("x", ANY, 6, ANY), given("y", ANY, 6, ANY), constant("axis", np.array(1)),
         Split("split", ("x", "axis"), num_splits=3), Concat("join", ports, axis=axis)), PASSES[:3])
     assert [str(port) for port in graph["join"].inputs] == expected
+
+
+@pytest.mark.parametrize(("joined", "expected"), [
+    ([("a", "b"), ("a", "b", "c"), ("a", "b", "c", "d")], [("a", "b"), ("0", "c"), ("1", "d")]),
+    ([("a", "b", "c"), ("a", "b")], [("1", "c"), ("a", "b")]),
+    ([("b", "c"), ("a", "b", "c"), ("a", "c", "b")], [("b", "c"), ("a", "0"), ("a", "c", "b")]),
+    ([("a", "b"), ("a", "b")], [("a", "b"), ("a", "b")]),
+    ([("a", "b"), ("c", "a", "b", "a", "b")], [("a", "b"), ("c", "0", "0")]),
+])
+def test_what_is_joined_elsewhere_is_read_as_a_whole(engine: Engine, joined: list[tuple[str, ...]],
+                                                     expected: list[tuple[str, ...]]) -> None:
+    graph = graph_after(engine, Topology(*(given(name, ANY, 6, ANY) for name in "abcd"), *(
+        Concat(str(index), names, axis=-2) for index, names in enumerate(joined))), PASSES[:3])
+    assert [tuple(map(str, graph[str(index)].inputs)) for index in range(len(joined))] == expected
+
+
+def test_what_is_joined_along_another_axis_is_not(engine: Engine) -> None:
+    graph = graph_after(engine, Topology(*(given(name, 6, 6, 6) for name in "abc"), Concat("one", ("a", "b"), axis=0),
+                                         Concat("join", ("a", "b", "c"), axis=1)), PASSES[:3])
+    assert tuple(map(str, graph["join"].inputs)) == ("a", "b", "c")
+
+
+def test_all_that_layers_add_lies_in_one_tensor(engine: Engine, rng: np.random.Generator) -> None:
+    """Where there is one batch no copy is made, however many layers read what was there before them."""
+    parts: list[Primitive] = [given("x", ANY, 16, 4, 8), _relu("0", "x")]
+    before = ["0"]
+    for layer in range(1, 5):
+        parts += [Concat(f"joined{layer}", tuple(before), axis=1)] if layer > 1 else []
+        read = f"joined{layer}" if layer > 1 else "0"
+        parts += [numbers(f"axis{layer}", 1),
+                  Reduce(f"most{layer}", (read, f"axis{layer}"), mode="Max", keep_dims=True),
+                  Eltwise(str(layer), ("0", f"most{layer}"), mode="Subtract")]
+        before.append(str(layer))
+    network = network_of(engine, Topology(*parts, Concat("y", tuple(before), axis=1)))
+    for batch in (1, 2, 1):
+        x = rng.standard_normal((batch, 16, 4, 8)).astype(np.float32)
+        expected = [np.maximum(x, 0)]
+        for _ in range(4):
+            expected.append(expected[0] - np.concatenate(expected, 1).max(1, keepdims=True))
+        assert_close(execute(network, [x])[0], np.concatenate(expected, 1), 1e-6, str(batch))
+    joins = [node for node in network.program.nodes if isinstance(node.primitive, Concat)]
+    assert len(joins) == 4 and all(len(node.inputs) == len(node.aliases) == 2 for node in joins)
 
 
 # -- blobs ------------------------------------------------------------------------------------------

@@ -31,8 +31,8 @@ from clinfer.program.passes.gather_unconverted_indices import gather_unconverted
 from clinfer.program.passes.group_heads import group_heads
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_groups import join_groups
+from clinfer.program.passes.join_parts import join_parts
 from clinfer.program.passes.join_projections import join_projections
-from clinfer.program.passes.join_split_parts import join_split_parts
 from clinfer.program.passes.keep_caches_narrow import keep_caches_narrow
 from clinfer.program.passes.keep_filters_compressed import keep_filters_compressed
 from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
@@ -93,7 +93,7 @@ PIPELINE: tuple[Pass, ...] = (
     join_groups,
     fill_channels,
     mark_host_nodes,
-    join_split_parts,
+    join_parts,
     sink_transposes,
     move_eltwise_ahead,
     float_integer_products,
@@ -138,7 +138,7 @@ OPTIONAL: tuple[Pass, ...] = (
     join_projections,
     join_groups,
     fill_channels,
-    join_split_parts,
+    join_parts,
     sink_transposes,
     move_eltwise_ahead,
     float_integer_products,
