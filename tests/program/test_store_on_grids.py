@@ -17,6 +17,7 @@ from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.pooling import MaxPool
+from clinfer.ops.pooling.kernels import PoolingProblem
 from clinfer.ops.reorder import Reorder
 from clinfer.ops.reshape import Reshape
 from clinfer.ops.split import Split
@@ -111,10 +112,11 @@ def test_nothing_turns_data_into_bytes_again(engine: Engine, rng: np.random.Gene
     assert not any(isinstance(node.primitive, FakeQuantize) for node in program.nodes)
 
 
-def test_the_largest_of_windows_is_stored_too(engine: Engine, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("kernel", ["pool_fsv16", "pool_windows", "pool_ref"])
+def test_the_largest_of_windows_is_stored_too(engine: Engine, rng: np.random.Generator, kernel: str) -> None:
     pool = MaxPool("pooled", ("second",), strides=(2, 2), pads_begin=(1, 1), pads_end=(1, 1), kernel=(3, 3))
     topology = _two(rng, [*rounded("second", "relu"), pool], "pooled")
-    stored, floats = _program(engine, topology), _program(engine, topology, False)
+    stored, floats = _program(engine, topology, pooled=kernel), _program(engine, topology, False)
     assert len(_on_grids(stored)) == 3
     x = _on_levels(rng, 2, CHANNELS, 13, 10)
     assert_close(_run(stored, x), _run(floats, x), 1e-2)
@@ -135,6 +137,17 @@ def _joined_and_shuffled(rng: np.random.Generator, first: float, second: float, 
     parts = [given("x", ANY, half, 8, 9), given("z", ANY, half, 8, 9), *rounded("one", "x", 0.0, first),
              *rounded("two", "z", 0.0, second), Concat("joined", ("one", "two"), axis=1), *_shuffled("joined")]
     return Topology(*parts, *convolution(rng, "a", Port("split", 1), 33, half), *more)
+
+
+def test_the_largest_of_windows_are_found_among_bytes(engine: Engine, rng: np.random.Generator) -> None:
+    """Where nothing else is done with them."""
+    for more in ([], [Eltwise("less", ("pooled",), mode="Sigmoid"), *rounded("again", "less")]):
+        pool = MaxPool("pooled", ("second",), strides=(1, 1), pads_begin=(1, 1), pads_end=(1, 1), kernel=(3, 3))
+        last = more[-1].id if more else "pooled"
+        program = _program(engine, _two(rng, [*rounded("second", "relu"), pool, *more], last))
+        problem = next(node for node in program.nodes if node.primitive.id == "pooled").implementations[0].problem
+        assert isinstance(problem, PoolingProblem) and problem.inputs[0].element_type.grid is not None
+        assert problem.as_stored.inputs[0].element_type.name == "u8" if not more else problem.as_stored is problem
 
 
 def test_what_is_joined_and_moved_is_stored_all_the_way(engine: Engine, rng: np.random.Generator) -> None:

@@ -1,10 +1,11 @@
 """Kernels of pooling."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, prod
 
+from clinfer.base.layout import Layout
 from clinfer.kernels.contract import (
     Constant,
     Formats,
@@ -22,6 +23,7 @@ from clinfer.ops.pooling.op import AdaptiveMaxPool, AdaptivePool, AvgPool, MaxPo
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.reduction import LOWEST
 from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.view_copy import storage_type
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
 
@@ -62,9 +64,22 @@ class PoolingProblem(Problem):
         is_float = self.inputs[0].element_type.is_float
         return {"MEAN(sum, count)": "((sum) / (count))" if is_float else "rint(QUOTIENT((float)(sum), (float)(count)))"}
 
+    @cached_property
+    def as_stored(self) -> PoolingProblem:
+        """The same of whole numbers where elements are stored as those of one grid: the largest of either are the same,
+        as long as nothing else is computed of them."""
+        data, *others = (layout.element_type for layout in (*self.inputs, *self.outputs))
+        if data.grid is None or others != [data] or not self.is_max or self.primitive.fused_ops:
+            return self
+        return replace(self, inputs=tuple(map(_as_stored, self.inputs)), outputs=tuple(map(_as_stored, self.outputs)))
+
     def mean_refusal(self) -> str | None:
         """What keeps kernels that divide floats."""
         return None if self.is_max or self.inputs[0].element_type.is_float else "means are made for floats"
+
+
+def _as_stored(layout: Layout) -> Layout:
+    return replace(layout, element_type=storage_type(layout.element_type))
 
 
 class _Pool(Kernel[PoolingProblem, None]):
@@ -192,7 +207,7 @@ class Rows(Windows):
 
 def _clipped_stage(problem: PoolingProblem, source: str, work: Work, shape: dict[str, Constant]) -> Stage:
     """The stage of a kernel that reads windows.h; `shape`: what its work-items compute."""
-    primitive = problem.primitive
+    primitive, problem = problem.primitive, problem.as_stored
     letters = _LETTERS[3 - len(primitive.kernel):]
     constants: dict[str, Constant] = {**problem.constants, **problem.mean}
     arguments: dict[str, int] = {}
