@@ -178,6 +178,23 @@ def test_values_are_quantised_by_what_makes_them(engine: Engine, rng: np.random.
             assert np.allclose(execute(network, [x])[0], wanted, rtol=1e-5, atol=1e-5)
 
 
+def test_a_tensor_that_is_read_twice_counts_once(engine: Engine, rng: np.random.Generator) -> None:
+    """With each bound counted as often as it is read, the host would read nine tensors more."""
+    weights = rng.integers(-2, 3, (6, 4, 3, 3)).astype(np.float32)
+    parts = [given("x", 2, 4, 5, 7), given("y", 2, 6, 5, 7), constant("weights", weights),
+             *(constant(f"bound{i}", np.float32(bound)) for i, bound in enumerate((-6.4, 6.35, -12.8, 12.7))),
+             _convolution("sums", "x", "weights"),
+             FakeQuantize("levels", ("sums", "bound0", "bound1", "bound0", "bound1"), levels=256),
+             _eltwise("added", "Add", "levels", "y"),
+             FakeQuantize("again", ("added", "bound2", "bound3", "bound2", "bound3"), levels=256)]
+    graph = graph_after(engine, Topology(*parts), PASSES)
+    assert _fused_ops(graph, "sums") == ["levels", "added", "again"] and len(graph["sums"].inputs) == 7
+    fused, unfused = network_of(engine, Topology(*parts)), network_of(engine, Topology(*parts), SKIPPED)
+    x, y = rng.integers(-1, 2, (2, 4, 5, 7)), rng.integers(-5, 6, (2, 6, 5, 7))
+    data = [x.astype(np.float32), (y + 0.26).astype(np.float32)]
+    assert np.allclose(execute(fused, data)[0], execute(unfused, data)[0], atol=1e-5)
+
+
 def test_fused_operations_survive_in_a_blob(engine: Engine, rng: np.random.Generator) -> None:
     topology, _ = _chain(rng)
     network, x = network_of(engine, topology), rng.standard_normal((7, 5)).astype(np.float32)

@@ -1,8 +1,10 @@
 """The FakeQuantize primitive (OpenVINO FakeQuantize-1)."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
+
+import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
@@ -54,4 +56,16 @@ def convert_fake_quantize(node: SourceNode) -> FakeQuantize:
         raise ClinferError("FakeQuantize broadcasts in a way that is not supported", where=f"layer {node.name!r}",
                            values={"auto_broadcast": kind},
                            hint="reshape the bounds so that NumPy's rule applies")
-    return by_attributes(FakeQuantize)(node)  # type: ignore[return-value]
+    given = by_attributes(FakeQuantize)(node)
+    assert isinstance(given, FakeQuantize)
+    bounds = [_first_alike(node, index) for index in range(1, len(given.inputs))]
+    return replace(given, inputs=(given.inputs[0], *(given.inputs[index] for index in bounds)))
+
+
+def _first_alike(node: SourceNode, index: int) -> int:
+    """The first bound that is the same constant, which kernels then read once."""
+    def is_alike(other: int) -> bool:
+        found, asked = node.constants.get(other), node.constants.get(index)
+        return found is not None and asked is not None and found.dtype == asked.dtype and np.array_equal(found, asked)
+
+    return next(filter(is_alike, range(1, index)), index)

@@ -93,7 +93,7 @@ def _refusal(graph: Graph, host: Node, node: Node, names: SizeNames) -> str | No
         return "its output is padded"
     if not graph.is_read_only_by(host.id, node.id):
         return "it has other readers"
-    others = [port for port in node.inputs if port.primitive != host.id]
+    others = {port for port in node.inputs if port.primitive != host.id}
     if len(host.inputs) - primitive.own_input_count + len(others) > MOST_READ:
         return f"its fused operations would read more than {MOST_READ} tensors"
     if _is_kept(host, node, names):
@@ -117,7 +117,7 @@ def _fuse(graph: Graph, host: Node, node: Node, context: BuildContext) -> None:
     """Let the host do a node's work, fused operations included."""
     graph.move_before(host.id, node.id)
     inputs, begun = list(host.inputs), len(host.primitive.fused_ops)
-    places: dict[int, int] = {}
+    places: dict[Port, int] = {}
 
     def operand(read: int | Before | None, is_own: bool) -> int | Before | None:
         """What the node, or a fused operation of it, reads, as the host's fused operations read it."""
@@ -126,10 +126,10 @@ def _fuse(graph: Graph, host: Node, node: Node, context: BuildContext) -> None:
         port = node.inputs[read]
         if port.primitive == host.id:
             return None if is_own else Before(begun)
-        if read not in places:
-            places[read] = len(inputs)
+        if port not in places:
+            places[port] = len(inputs)
             inputs.append(_lifted(graph, port, host, context))
-        return places[read]
+        return places[port]
 
     own = tuple(operand(read, True) for read in range(node.primitive.own_input_count))
     fused_ops = [FusedOp(replace(node.primitive, inputs=(), fused_ops=()), own)]
