@@ -103,11 +103,11 @@ def _windows(graph: Graph, port: Port, context: BuildContext) -> _Windows | None
         split, masks = graph[_unconverted(graph, seen).primitive], context.known_value(graph, mask)
         if masks is None or not _is_view(graph, split) or added.layouts[0].rank != 5:
             continue
-        scores = split.inputs[0]
-        _, *one = graph.layout(scores).shape
-        known = [size for size in added.layouts[0].shape if isinstance(size, int)]
-        stretches = masks.ndim < 5 or masks.shape[0] == 1
-        if known[-len(one) - 1:] == [*masks.shape[-4:-3], *one] and [*merged.layouts[0].shape[1:]] == one and stretches:
+        scores, is_for_all = split.inputs[0], masks.ndim < 5 or masks.shape[0] == 1
+        one = graph.layout(scores).shape[1:]
+        known = tuple(size for size in added.layouts[0].shape if isinstance(size, int))
+        is_split = len(one) == 3 and known[-4:] == (*masks.shape[-4:-3], *one)
+        if is_split and merged.layouts[0].shape[1:] == one and is_for_all:
             return _Windows(_unconverted(graph, scores), masks.reshape((1,) * (5 - masks.ndim) + masks.shape))
     return None
 
@@ -238,7 +238,10 @@ def _window_masks(graph: Graph, windows: _Windows, mask: Port | None, reader: No
     common = 0 if mask is None else np.asarray(context.known_value(graph, mask), np.float32)
     masks = np.broadcast_to(windows.masks.astype(np.float32) + common, (1, windows.masks.shape[1], *sizes))
     kind = graph.element_type(windows.scores)
-    return constant_before(graph, reader, "masks", masks.reshape(1, -1, *sizes[1:]).astype(kind.numpy), kind)
+    most = np.finfo(kind.numpy).max
+    # What is finite stays so: of a query that sees nothing all keys count the same then.
+    masks = np.where(np.isfinite(masks), np.clip(masks, -most, most), masks).astype(kind.numpy)
+    return constant_before(graph, reader, "masks", masks.reshape(1, -1, *sizes[1:]), kind)
 
 
 def _viewed(graph: Graph, port: Port, shape: Sequence[int], reader: Node, context: BuildContext) -> Port:
