@@ -20,6 +20,7 @@ from clinfer.base.shape import StaticShape, show
 from clinfer.network.loop_pieces import Counter, Cuts, Joined, Slices
 from clinfer.network.memory.buffers import Given, GrowingBuffer
 from clinfer.network.memory.preallocation import Preallocation
+from clinfer.network.output import NetworkOutput
 from clinfer.network.repetition import Changes
 from clinfer.program.program import Program
 from clinfer.runtime.rounds import InTurns, MovingCopy, Rounds
@@ -29,7 +30,6 @@ from clinfer.topology.loop_ports import run_count
 
 if TYPE_CHECKING:
     from clinfer.network.network import Network
-    from clinfer.network.output import NetworkOutput
 
 _LAUNCHES_AHEAD = 2048
 

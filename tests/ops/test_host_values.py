@@ -24,6 +24,7 @@ from clinfer.ops.range import Range
 from clinfer.ops.reduce import REDUCTIONS, Reduce
 from clinfer.ops.reshape import Identity, Reshape, Squeeze, Unsqueeze
 from clinfer.ops.reverse import Reverse
+from clinfer.ops.roll import Roll
 from clinfer.ops.scatter import ScatterElementsUpdate, ScatterNDUpdate, ScatterUpdate
 from clinfer.ops.shape_of import ShapeOf
 from clinfer.ops.slice import Slice, StridedSlice
@@ -82,6 +83,8 @@ def _moving(shape: tuple[int, ...]) -> Iterator[Row]:
         yield _made(Tile, 2), (x, _i64(*repeats)), lambda x, r: np.tile(x, tuple(r))
     for axes in itertools.chain.from_iterable(itertools.combinations(range(rank), n) for n in range(rank + 1)):
         yield _made(Reverse, 2), (x, _i64(*axes)), lambda x, a: np.flip(x, tuple(a))
+        yield (_made(Roll, 2, axes=(*axes, *axes[:1])), (x, _i64(*range(-2, len(axes) - 1))[:len(axes) + bool(axes)]),
+               lambda x, s, axes=axes: np.roll(x, tuple(s), (*axes, *axes[:1])) if axes else x)
     for begin, end in ((0, 0), (1, 2), (-1, 1), (0, -1)):
         if all(size + begin + end >= 0 and size + min(begin, end) >= 0 for size in shape):
             yield _made(Pad, 4), (x, _i64(*[begin] * rank), _i64(*[end] * rank), np.array(9)), _padded

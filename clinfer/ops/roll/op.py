@@ -52,8 +52,10 @@ class Roll(Primitive):
         return (data,)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
-        shifts = self.shifts(values[0].shape, {1: values[1]})
-        return (np.roll(values[0], tuple(shifts.values()), tuple(shifts)),)
+        rolled = values[0]
+        for axis, shift in self.shifts(rolled.shape, {1: values[1]}).items():
+            rolled = np.roll(rolled, shift, axis)
+        return (rolled,)
 
 
 def convert_roll(node: SourceNode) -> Roll:
