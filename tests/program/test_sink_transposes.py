@@ -37,8 +37,8 @@ def _block(rng: np.random.Generator, data: ov.Node) -> ov.Node:
     return op.add(op.multiply(op.transpose(product, TO_FIRST), _values(rng, CHANNELS, 1, 1)), data)
 
 
-def _graph(engine: Engine, model: ov.Model) -> Graph:
-    return graph_after(engine, to_topology(prepare(model)).topology,
+def _graph(engine: Engine, model: ov.Model, precision: str = "f32") -> Graph:
+    return graph_after(engine, to_topology(prepare(model, precision)).topology,
                        (infer_layouts, propagate_constants, remove_needless_nodes, sink_transposes))
 
 
@@ -54,11 +54,8 @@ def _residual(rng: np.random.Generator) -> ov.Model:
     return ov.Model([op.relu(_block(rng, _block(rng, data)))], [data], "residual")
 
 
-def test_a_sum_with_what_stays_channels_first_is_left_on_devices_that_want_that(engine: Engine,
-                                                                                rng: np.random.Generator) -> None:
+def test_a_sum_with_what_stays_channels_first_is_left(engine: Engine, rng: np.random.Generator) -> None:
     """The scales, which are constants, are moved all the same."""
-    if engine.capabilities.tensor_cores:
-        pytest.skip("tensor cores want channels last")
     model = _residual(rng)
     assert _sums_over_turned(_graph(engine, model)) == 2
     _check(engine, model, rng)
@@ -76,11 +73,13 @@ def test_residual_blocks_stay_channels_last(engine: Engine, rng: np.random.Gener
     _check(engine, model, rng)
 
 
-def test_tensor_cores_want_it(engine: Engine, rng: np.random.Generator) -> None:
-    model, before = _residual(rng), engine.capabilities
+@pytest.mark.parametrize(("precision", "left"), [("f16", 1), ("f32", 2)])
+def test_tensor_cores_want_it_of_halves(engine: Engine, rng: np.random.Generator, precision: str, left: int) -> None:
+    """What is left of one sum is the input, which is turned back."""
+    before = engine.capabilities
     engine.capabilities = replace(before, tensor_cores=True)
     try:
-        assert _sums_over_turned(_graph(engine, model)) == 1  # The one of the input, which is turned back.
+        assert _sums_over_turned(_graph(engine, _residual(rng), precision)) == left
     finally:
         engine.capabilities = before
 

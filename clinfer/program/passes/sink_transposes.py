@@ -16,8 +16,8 @@ def sink_transposes(graph: Graph, context: BuildContext) -> None:
     data before a Transpose ("transpose sinking"), behind a host that takes fused operations.
 
     So it is with residual blocks whose branches end in products over channels: turned forth and back, the sum of one
-    block is read by the next as it is. What is turned anew is the same memory where kernels want channels last, as on
-    tensor cores. Elsewhere it would be a copy, and so tensors that are not turned already are left.
+    block is read by the next as it is. What is turned anew is the same memory where kernels want channels last, as of
+    f16 on tensor cores. Elsewhere it would be a copy, and so tensors that are not turned already are left.
     """
     for node in graph:
         turned = _turned_input(graph, node, context)
@@ -70,7 +70,8 @@ def _can_turn_back(graph: Graph, node: Node, index: int, order: tuple[int, ...],
         return True
     if graph.layout(port).rank != len(order):
         return False
-    return _order(graph, port, context) == order or context.engine.capabilities.tensor_cores
+    wants_last = context.engine.capabilities.tensor_cores and graph.element_type(port).name == "f16"
+    return _order(graph, port, context) == order or wants_last
 
 
 def _sink(graph: Graph, node: Node, index: int, order: tuple[int, ...], context: BuildContext) -> None:
@@ -92,7 +93,8 @@ def _turned_back(graph: Graph, reader: Node, port: Port, order: tuple[int, ...],
         given = graph.constants[port.primitive]
         value = given.on_host(context.stream)
         lifted = value.reshape((1,) * (rank - value.ndim) + value.shape)
-        return constant_before(graph, reader, "turned", lifted.transpose(np.argsort(order)), given.layout.element_type)
+        turned = np.ascontiguousarray(lifted.transpose(np.argsort(order)))
+        return constant_before(graph, reader, "turned", turned, given.layout.element_type)
     if _order(graph, port, context) == order:
         return graph[port.primitive].inputs[0]
     axes = constant_before(graph, reader, "order", np.argsort(order))
