@@ -13,7 +13,7 @@ from clinfer.kernels.contract import BufferRef, Constant, Formats, Kernel, Kerne
 from clinfer.kernels.cost import time_of
 from clinfer.ops.concat.op import Concat
 from clinfer.ops.shared.block_copying import CopyBlocks
-from clinfer.ops.shared.copying import CopyReference, CopyRows, local_items
+from clinfer.ops.shared.copying import CopyReference, CopyRows, local_items, piece_of
 from clinfer.ops.shared.view_copy import CopyProblem, ViewCopy, storage_type
 from clinfer.ops.shared.views import Index, along_axis_in_turn, index_view, open_view, static
 
@@ -21,8 +21,6 @@ MOST_JOINED = 16
 """How many inputs a kernel takes."""
 _COUNTS = (2, 4, 8, MOST_JOINED)
 """Of as many inputs there are builds."""
-_PIECE_BYTES = 16
-"""What a work-item copies."""
 _LOST_ON_CPU = 1e5
 """Nanoseconds by input, more than any launch takes: CPUs copy one by one."""
 
@@ -110,7 +108,7 @@ class CopyJoined(Kernel[ConcatProblem, None]):
     def cost(self, problem: ConcatProblem, config: None) -> float:
         # Rests of rows take as long as whole pieces. On CPUs work-items of a piece do too little.
         pieces = static((problem.rows,))[0] * _pieces(problem, problem.lengths)
-        copied = problem.outputs[0].element_type.byte_size(2 * pieces * _vector(problem))
+        copied = problem.outputs[0].element_type.byte_size(2 * pieces * piece_of(problem.outputs[0].element_type))
         loss, share = (_LOST_ON_CPU * len(problem.inputs), 0.05) if problem.runs_on_cpu else (0.0, self.efficiency)
         return loss + time_of(problem.capabilities.ceilings, nbytes=copied, bandwidth=share,
                               launches=len(_groups(len(problem.inputs))))
@@ -137,7 +135,8 @@ def _stage(problem: ConcatProblem, group: range) -> Stage:
     operands += [Operand(f"INPUT{place}", BufferRef("input", group.start), TensorView.dense(kind, (0,)))
                  for place in range(len(group), asked)]
     constants: dict[str, Constant] = {
-        "VEC": _vector(problem), "PARAMETERS": ", ".join(f"PARAMETER({n})" for n in range(asked)),
+        "VEC": piece_of(problem.outputs[0].element_type),
+        "PARAMETERS": ", ".join(f"PARAMETER({n})" for n in range(asked)),
         "FOR_OTHERS(DO)": " ".join(f"DO({n})" for n in range(1, asked))}
     move, *further = (problem.copies[n].move for n in group)
     return Stage("concat_joined.cl", (*operands, Operand("OUTPUT0", BufferRef("output", 0), target)),
@@ -147,13 +146,8 @@ def _stage(problem: ConcatProblem, group: range) -> Stage:
 
 def _pieces(problem: ConcatProblem, lengths: Sequence[Size]) -> int:
     """The work-items of a row."""
-    vector = _vector(problem)
+    vector = piece_of(problem.outputs[0].element_type)
     return sum(-(-length // vector) for length in static(tuple(lengths)))
-
-
-def _vector(problem: ConcatProblem) -> int:
-    """The elements of a piece, of which vectors have at least four."""
-    return max(_PIECE_BYTES * 8 // problem.outputs[0].element_type.bits, 4)
 
 
 def _known(number: Size) -> Pitch:

@@ -10,12 +10,12 @@ from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Operand, Work, input_operand, output_operand
 from clinfer.ops.roll.op import Roll
-from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.copying import local_items, piece_of
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 from clinfer.ops.shared.view_copy import raw_view
 from clinfer.ops.shared.views import static
 
-_PIECE_BYTES, _CPU_SPAN = 16, 256
+_CPU_SPAN = 256
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class RollProblem(OnlyKernelProblem):
 
     @property
     def _vector(self) -> int:
-        return 16 if self.runs_on_cpu else max(_PIECE_BYTES * 8 // self.outputs[0].element_type.bits, 4)
+        return 16 if self.runs_on_cpu else piece_of(self.outputs[0].element_type)
 
     @property
     def _span(self) -> int:

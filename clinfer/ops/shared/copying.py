@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Problem, Stage, Work
@@ -23,6 +24,7 @@ LOCAL_SIZE = 64
 TILE = 16
 ROW_START = 52
 """To begin a row takes as long as to copy so many of its elements: rows of less than 8 are faster one by one."""
+_PIECE_BITS = 128
 _TURNED_BYTES = 32 * 33 * 8
 """Of local memory, for the largest elements."""
 
@@ -50,6 +52,11 @@ def span_dispatch(problem: Problem, sizes: Sequence[Size]) -> Work:
 
 def _span_and_local_size(problem: Problem) -> tuple[int, int]:
     return (LOCAL_SIZE, 1) if problem.runs_on_cpu else (1, LOCAL_SIZE)
+
+
+def piece_of(element_type: ElementType) -> int:
+    """The elements that a work-item of a GPU copies at once: 16 bytes, and at least four."""
+    return max(_PIECE_BITS // element_type.bits, 4)
 
 
 # -- kernels ----------------------------------------------------------------------------------------

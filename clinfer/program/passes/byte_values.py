@@ -3,16 +3,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from clinfer.base.element_type import ElementType
-from clinfer.base.layout import Layout
 from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise
-from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.topology import Constant, Port, Primitive
+from clinfer.topology import Port
 
 _MOST = 255
 
@@ -50,23 +45,6 @@ def as_floats(graph: Graph, port: Port) -> Port | None:
     """The tensor of f32 from which one of u8 was converted without a loss; None: there is none."""
     source = _converted(graph, port, "f32")
     return source if source is not None and _are_bytes(graph, source) else None
-
-
-def inserted(graph: Graph, context: BuildContext, reader: Node, primitive: Primitive) -> Port:
-    """The result of a primitive that is put in front of a node."""
-    node = graph.insert_before(reader.id, primitive)
-    node.layouts = context.infer(graph, node)
-    return Port(node.id)
-
-
-def constant_before(graph: Graph, reader: Node, name: str, values: np.ndarray, kind: ElementType | None = None) -> Port:
-    """A constant that is put in front of a node; `kind`: None, that of the array's type."""
-    kind = kind or ElementType.of_numpy(values.dtype)
-    node = graph.insert_before(reader.id, Constant(graph.unique_id(f"{reader.id}/{name}"), value=np.empty(0),
-                                                   origin=reader.primitive.origin, element_type=kind))
-    node.layouts = (Layout.planar(values.shape, kind),)
-    graph.constants[node.id] = ConstantData(node.layouts[0], array=values)
-    return Port(node.id)
 
 
 def _are_bytes(graph: Graph, port: Port) -> bool:

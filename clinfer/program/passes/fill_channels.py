@@ -11,7 +11,7 @@ from clinfer.ops.pad import Pad
 from clinfer.ops.shared.tensor_cores import CHUNK
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import constant_before, inserted
+from clinfer.program.passes.insertion import constant_before, inserted
 
 
 def fill_channels(graph: Graph, context: BuildContext) -> None:

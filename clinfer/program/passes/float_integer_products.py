@@ -11,7 +11,8 @@ from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import as_floats, constant_before, inserted, integers_of_bytes
+from clinfer.program.passes.byte_values import as_floats, integers_of_bytes
+from clinfer.program.passes.insertion import constant_before, inserted
 from clinfer.topology import Port
 
 _MOST_WEIGHT = 255

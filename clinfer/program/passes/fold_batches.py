@@ -13,7 +13,7 @@ from clinfer.ops.sdpa import ScaledDotProductAttention
 from clinfer.ops.shape_of import ShapeOf
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import constant_before, inserted
+from clinfer.program.passes.insertion import constant_before, inserted
 from clinfer.program.size_names import SizeNames
 from clinfer.topology import Port
 

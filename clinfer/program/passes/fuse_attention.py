@@ -15,10 +15,9 @@ from clinfer.ops.reshape import Reshape
 from clinfer.ops.sdpa import MOST_WIDTH, ScaledDotProductAttention
 from clinfer.ops.shared.views import static
 from clinfer.ops.softmax import Softmax
-from clinfer.ops.transpose import Transpose
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import constant_before, inserted
+from clinfer.program.passes.insertion import constant_before, inserted, transposed
 from clinfer.program.size_names import SizeNames
 from clinfer.topology import Port
 
@@ -255,9 +254,7 @@ def _turned(graph: Graph, port: Port, turn: bool, reader: Node, context: BuildCo
     if not turn:
         return port
     rank = graph.layout(port).rank
-    axes = constant_before(graph, reader, "order", np.array((*range(rank - 2), rank - 1, rank - 2), np.int64))
-    return inserted(graph, context, reader, Transpose(graph.unique_id(f"{port}/turned"), (port, axes),
-                                                      origin=graph[port.primitive].primitive.origin))
+    return transposed(graph, context, reader, port, (*range(rank - 2), rank - 1, rank - 2))
 
 
 # -- constants --------------------------------------------------------------------------------------

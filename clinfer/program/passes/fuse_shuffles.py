@@ -7,7 +7,7 @@ from clinfer.ops.shuffle_channels import ShuffleChannels
 from clinfer.ops.transpose import Transpose
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import inserted
+from clinfer.program.passes.insertion import inserted
 from clinfer.topology import Port, Primitive
 
 

@@ -16,7 +16,7 @@ from clinfer.ops.shared.tensor_cores import CHUNK, TILES
 from clinfer.ops.split import VariadicSplit
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import constant_before, inserted
+from clinfer.program.passes.insertion import constant_before, inserted
 from clinfer.topology import Port
 
 _MOST_COLUMNS = max(tile.columns for tile in TILES)

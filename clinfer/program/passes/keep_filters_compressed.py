@@ -11,8 +11,8 @@ from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.shared.convolving import AnyConvolution
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import constant_before
 from clinfer.program.passes.compressed_chain import ChainParts, stay_floats, weights_behind
+from clinfer.program.passes.insertion import constant_before
 from clinfer.program.passes.note_data_grids import multiplies_bytes
 from clinfer.topology import Port
 

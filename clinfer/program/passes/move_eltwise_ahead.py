@@ -23,7 +23,7 @@ def move_eltwise_ahead(graph: Graph, context: BuildContext) -> None:
         if moved is None:
             continue
         movers = list(_movers(graph, node, moved))
-        if movers and _takes(graph, graph[movers[-1].inputs[0].primitive], movers[-1]):
+        if movers and can_host(graph, graph[movers[-1].inputs[0].primitive], movers[-1]):
             for mover in movers:
                 _move(graph, node, mover, context)
 
@@ -59,7 +59,8 @@ def _movers(graph: Graph, reader: Node, port: Port) -> Iterator[Node]:
         reader, port = node, node.inputs[0]
 
 
-def _takes(graph: Graph, host: Node, mover: Node) -> bool:
+def can_host(graph: Graph, host: Node, mover: Node) -> bool:
+    """Whether a node that is read by another one alone takes fused operations."""
     ready = host.on_host or host.id in graph.constants
     alone = graph.is_read_only_by(host.id, mover.id)
     return alone and not ready and host.primitive.takes_fused_ops and not host.primitive.output_padding

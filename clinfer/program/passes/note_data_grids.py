@@ -18,7 +18,8 @@ from clinfer.ops.matmul import MatMul
 from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import Bytes, constant_before, floats_of_bytes, inserted
+from clinfer.program.passes.byte_values import Bytes, floats_of_bytes
+from clinfer.program.passes.insertion import constant_before, inserted
 from clinfer.program.passes.spread import sources_of
 from clinfer.program.passes.store_on_grids import grid_of_levels
 from clinfer.program.passes.whole_numbers import whole_numbers_of

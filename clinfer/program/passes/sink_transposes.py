@@ -7,7 +7,8 @@ from clinfer.kernels.selector import ANYTHING
 from clinfer.ops.transpose import Transpose
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import constant_before, inserted
+from clinfer.program.passes.insertion import constant_before, transposed
+from clinfer.program.passes.move_eltwise_ahead import can_host
 from clinfer.topology import Port
 
 
@@ -42,7 +43,7 @@ def _turned_input(graph: Graph, node: Node, context: BuildContext) -> tuple[int,
         source = graph[port.primitive]
         if (_puts_channels_first(order) and node.layouts[0].rank == len(order)
                 and graph.is_read_only_by(source.id, node.id)
-                and _takes(graph, graph[source.inputs[0].primitive], source)):
+                and can_host(graph, graph[source.inputs[0].primitive], source)):
             return index, order
     return None
 
@@ -56,12 +57,6 @@ def _order(graph: Graph, port: Port, context: BuildContext) -> tuple[int, ...]:
 
 def _puts_channels_first(order: tuple[int, ...]) -> bool:
     return len(order) > 3 and order == (0, len(order) - 1, *range(1, len(order) - 1))
-
-
-def _takes(graph: Graph, host: Node, reader: Node) -> bool:
-    is_ready = host.on_host or host.id in graph.constants
-    return (not is_ready and host.primitive.takes_fused_ops and not host.primitive.output_padding
-            and graph.is_read_only_by(host.id, reader.id))
 
 
 def _can_turn_back(graph: Graph, node: Node, index: int, order: tuple[int, ...], context: BuildContext) -> bool:
@@ -97,6 +92,4 @@ def _turned_back(graph: Graph, reader: Node, port: Port, order: tuple[int, ...],
         return constant_before(graph, reader, "turned", turned, given.layout.element_type)
     if _order(graph, port, context) == order:
         return graph[port.primitive].inputs[0]
-    axes = constant_before(graph, reader, "order", np.argsort(order))
-    return inserted(graph, context, reader, Transpose(graph.unique_id(f"{port}/turned"), (port, axes),
-                                                    origin=graph[port.primitive].primitive.origin))
+    return transposed(graph, context, reader, port, np.argsort(order).tolist())

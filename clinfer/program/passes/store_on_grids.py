@@ -11,7 +11,7 @@ from clinfer.ops.matmul import MatMul
 from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import inserted
+from clinfer.program.passes.insertion import inserted
 from clinfer.program.passes.spread import Spread, spread_of
 from clinfer.topology import Port
 

@@ -18,7 +18,7 @@ from clinfer.program.context import BuildContext
 from clinfer.program.format_choice import problem_of, usual_sample
 from clinfer.program.graph import Graph, Node
 from clinfer.program.kept_choices import described, kept_rows
-from clinfer.program.passes.byte_values import constant_before
+from clinfer.program.passes.insertion import constant_before
 
 FLOATS = ("f32", "f16", "bf16")
 SHARE = 0.9
