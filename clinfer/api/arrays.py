@@ -36,7 +36,7 @@ class Declared:
         element_type = element_type_of(port.element_type, f"{kind} {port_name(port)!r}")
         return Declared(port, kind, element_type, shape_of(port.partial_shape), is_surface)
 
-    @property
+    @cached_property
     def label(self) -> str:
         return f"{self.kind} {port_name(self.port)!r}"
 

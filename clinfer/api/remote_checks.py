@@ -16,7 +16,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 
 WHERE = "infer request"
-_FEW = 16
+_FEW = 256
 """Tensors that take turns are checked once each."""
 
 

@@ -112,7 +112,7 @@ class KernelTable(list[Kernel]):
 class Launches(Sequence[tuple[Kernel, WorkSize]]):
     """Kernels and work sizes, in order, as `launch_loop.c` has them."""
 
-    __slots__ = ("_kernels", "again", "left", "packed", "request", "staged")
+    __slots__ = ("_behind", "_kernels", "_packed", "again", "left", "planned", "request", "staged")
 
     def __init__(self, count: int = 0, left: LeftBuffers | None = None) -> None:
         """Of so many launches, which are to be told by `become`."""
@@ -121,10 +121,13 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
         self.request: Request | None = None
         self.staged: StagedLaunches | None = None
         """The same as stages of a megakernel (`megakernels.py`)."""
+        self.planned: PlannedLaunches | None = None
+        """Those that these are, if nothing was exchanged since."""
         self.left = [] if left is None else left
         """What stages no longer hold; launches that take one another's place have one in common."""
-        self.packed = ctypes.create_string_buffer(_PACKED_BYTES * count)
-        """Of each launch where its kernel's handle stands, and its work size."""
+        self._behind: tuple[PlannedLaunches, int, KernelTable] | None = None
+        """What these are to become once somebody asks."""
+        self._packed = ctypes.create_string_buffer(_PACKED_BYTES * count)
         self._kernels: list[Kernel] = [None] * count  # type: ignore[list-item]
 
     def __len__(self) -> int:
@@ -137,8 +140,15 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
     def __getitem__(self, index: int | slice) -> tuple[Kernel, WorkSize] | list[tuple[Kernel, WorkSize]]:
         if isinstance(index, slice):
             return [self[position] for position in range(*index.indices(len(self)))]
-        kernel, first = self._kernels[index], index % len(self._kernels) * _PACKED_BYTES
-        return kernel, _new(WorkSize, ctypes.string_at(ctypes.addressof(self.packed) + first + _WORD, _SIZES.size))
+        packed, first = self.packed, index % len(self._kernels) * _PACKED_BYTES
+        return self._kernels[index], _new(WorkSize, ctypes.string_at(ctypes.addressof(packed) + first + _WORD,
+                                                                     _SIZES.size))
+
+    @property
+    def packed(self) -> ctypes.Array[ctypes.c_char]:
+        """Of each launch where its kernel's handle stands, and its work size."""
+        self.settle()
+        return self._packed
 
     @property
     def kernels(self) -> Sequence[Kernel]:
@@ -150,12 +160,13 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
         launches = tuple(launches)
         self._kernels += [kernel for kernel, _ in launches]
         more = b"".join([_PACKED.pack(_place(kernel.handle), work) for kernel, work in launches])
-        self.packed = ctypes.create_string_buffer(self.packed.raw + more, len(self._kernels) * _PACKED_BYTES)
+        self._packed = ctypes.create_string_buffer(self._packed.raw + more, len(self._kernels) * _PACKED_BYTES)
 
     def exchange(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
         """Put another launch in the place of one; those given before must have been launched."""
         kernel, work = launch
         before, size = self[position]
+        self.planned = None
         if kernel is before:
             if work == size:
                 return
@@ -164,11 +175,23 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
         else:
             self._forget_again()
         self._kernels[position] = kernel
-        _PACKED.pack_into(self.packed, position * _PACKED_BYTES, _place(kernel.handle), work)
+        _PACKED.pack_into(self._packed, position * _PACKED_BYTES, _place(kernel.handle), work)
 
     def become(self, planned: PlannedLaunches, first: int, kernels: KernelTable) -> None:
         """Be as many of the planned launches, from a first one on, with their argument blocks set; those given before
-        must have been launched."""
+        must have been launched. Where stages have a table of them, kernels are left alone until somebody asks."""
+        self.planned, self._behind = planned, (planned, first, kernels)
+        if (self.staged is None or not self.staged.has_table(planned)
+                or self._kernels != [*map(kernels.__getitem__, planned.kernels(first, len(self)))]):
+            self.settle()
+
+    def settle(self) -> None:
+        """Be what `become` left for later."""
+        if self._behind is not None:
+            behind, self._behind = self._behind, None
+            self._take(*behind)
+
+    def _take(self, planned: PlannedLaunches, first: int, kernels: KernelTable) -> None:
         count = len(self._kernels)
         progress, resized = array(SIZE_CODE, (0, 0, 0)), array("B", bytes(count))
         try:
@@ -187,9 +210,10 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
             if progress[_OTHERS]:
                 self._kernels = [*map(kernels.__getitem__, planned.kernels(first, count))]
                 self._forget_again()
+            self.planned = planned
         except BaseException:
             # Those that were exchanged may have other kernels than are noted, and stages other arguments.
-            self.packed = ctypes.create_string_buffer(len(self.packed))
+            self._packed, self.planned = ctypes.create_string_buffer(len(self._packed)), None
             self._forget_again()
             raise
         finally:
@@ -203,7 +227,7 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
         if function is None or not hasattr(set_argument, "argtypes"):
             # There is no compiler, or the function is none of a library.
             return _LEFT_TO_PYTHON
-        return function(set_argument, kernels.blocks, planned.address_of(first), planned.blocks, self.packed,
+        return function(set_argument, kernels.blocks, planned.address_of(first), planned.blocks, self._packed,
                         len(resized), progress.buffer_info()[0], resized.buffer_info()[0])
 
     def sizes(self) -> np.ndarray:
@@ -219,7 +243,7 @@ class PlannedLaunches:
     """Launches as plans have them: records of `PLANNED` in an array of `SIZE_CODE`, and the argument blocks of all of
     them in a row."""
 
-    __slots__ = ("blocks", "launches")
+    __slots__ = ("__weakref__", "blocks", "launches")
 
     def __init__(self, launches: array[int], blocks: bytes) -> None:
         self.launches = launches

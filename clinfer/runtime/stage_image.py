@@ -67,6 +67,14 @@ class StageImage:
         # What is listed and did not change does no harm where this ends between.
         self.words[words] = rows.ravel()[differs]
 
+    def part(self, place: int, nbytes: int) -> bytes:
+        """So many bytes from a place on."""
+        return bytes(self._bytes[place:place + nbytes])
+
+    def become(self, other: StageImage) -> None:
+        """Be the same as another one."""
+        self.words[:], self._header.count = other.words, self.most + 1
+
     def clear(self) -> None:
         """Let all bytes be zeros."""
         self.words[:], self._header.count = 0, self.most + 1

@@ -76,7 +76,7 @@ class Regions(Generic[K]):
     """Where arguments of launches lie."""
 
     def __init__(self, by_argument: Mapping[K, Region]) -> None:
-        self.by_argument = by_argument
+        self.by_argument = {**by_argument}
         self._users: dict[Region, int] = dict(Counter(by_argument.values()))
         self._alone = {*self._users}
         """The regions that overlap no other one."""
@@ -90,34 +90,32 @@ class Regions(Generic[K]):
                 begin, end = last[0], max(last[1], end)
             self._spans.append((begin, end))
 
-    def moved(self, changed: Mapping[K, Region]) -> Regions[K] | None:
-        """The same where some arguments lie elsewhere, if launches must wait for the same ones as before: all that used
-        a region use another one instead, and neither overlaps any besides. Else None."""
+    def move(self, changed: Mapping[K, Region]) -> bool:
+        """Let some arguments lie elsewhere, if launches must wait for the same ones as before: all that used a region
+        use another one instead, and neither overlaps any besides. Else nothing happens, and False. What ends this
+        halfway leaves neither."""
         moves: dict[Region, Region] = {}
         for argument, region in changed.items():
             before = self.by_argument.get(argument)
             if before is None or moves.setdefault(before, region) != region:
-                return None
+                return False
         if not self._alone >= moves.keys() or len(changed) != sum(map(self._users.__getitem__, moves)):
-            return None
+            return False
         spans = self._spans.copy()
         for before in moves:
             del spans[bisect_left(spans, before)]
         for region in moves.values():
             place = bisect_left(spans, region)
             if any(_overlap(region, other) for other in spans[max(place - 1, 0):place + 1]):
-                return None
+                return False
             spans.insert(place, region)
-        return self._with(changed, moves, spans)
-
-    def _with(self, changed: Mapping[K, Region], moves: Mapping[Region, Region], spans: list[Region]) -> Regions[K]:
-        made = object.__new__(type(self))
-        made.by_argument = {**self.by_argument, **changed}
-        made._users, made._alone, made._spans = {**self._users}, self._alone - moves.keys(), spans
-        counts = [*map(made._users.pop, moves)]
-        made._users.update(zip(moves.values(), counts, strict=True))
-        made._alone.update(moves.values())
-        return made
+        self.by_argument.update(changed)
+        counts = [*map(self._users.pop, moves)]
+        self._users.update(zip(moves.values(), counts, strict=True))
+        self._alone.difference_update(moves)
+        self._alone.update(moves.values())
+        self._spans = spans
+        return True
 
 
 def independent(read: Sequence[Region], uses: Sequence[Collection[Use]]) -> bool:

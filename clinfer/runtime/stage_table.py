@@ -54,9 +54,11 @@ class StageTable:
     def update(self, stream: Stream) -> None:
         """Bring the device's up to date, behind what was given to the stream."""
         image, count = self.image, self.image.count
+        if not count:
+            return
         if count > self._most:
             stream.write(self.memory, image.words.copy())
-        elif count:
+        else:
             changes = np.zeros((2, self._most), np.uint32)
             changes[0, :count], changes[1, :count] = image.places, image.words[image.places]
             self._kernel.set_bytes(_CHANGES, changes.tobytes())

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyopencl as cl
 
+from clinfer.base.errors import OutOfMemoryError
 from clinfer.runtime import driver
 from clinfer.runtime.argument_changes import Argument, ArgumentChanges
 from clinfer.runtime.body_key import BodyKey, Launch, key_of
 from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.launches import Launches, WorkSize
+from clinfer.runtime.launches import Launches, PlannedLaunches, WorkSize
 from clinfer.runtime.memory import Memory, NativeBuffer
 from clinfer.runtime.program import Program
 from clinfer.runtime.ptx_kernel import PtxKernel
 from clinfer.runtime.ptx_megakernel import ENTRY, STAGE, Megakernel, turn_words
+from clinfer.runtime.seen_tables import SeenTable, SeenTables
 from clinfer.runtime.stage_headers import StageHeaders
 from clinfer.runtime.stage_image import StageImage
 from clinfer.runtime.stage_order import Region, Regions, StagePlace, Use, independent, levels_of, places_of
@@ -80,7 +82,8 @@ class StagedLaunches:
         self._joined, self._units = joined, units
         self._positions = sorted(joined.stages)
         self._work = WorkSize((units * megakernel.items,), (megakernel.items,))
-        self._table = StageTable(engine, joined.exchange, megakernel.stage_bytes * len(launches))
+        make_table = partial(StageTable, engine, joined.exchange, megakernel.stage_bytes * len(launches))
+        self._table, self._seen = make_table(), SeenTables(make_table)
         self._counter = engine.allocate_bytes(4, "a counter of groups", zero=True)
         self._met, self._is_whole = 0, True
         self._segments = tuple(self._segments_of(stream, [n in joined.stages for n in range(len(launches))]))
@@ -108,7 +111,6 @@ class StagedLaunches:
 
     def _segment_kernel(self, stream: Stream, first: int, count: int) -> Kernel:
         kernel = stream.engine.create_kernel(self._joined.program, ENTRY)
-        kernel.set_buffer(_TABLE, self._table.memory)
         kernel.set_buffer(_COUNTER, self._counter)
         kernel.set_bytes(_FIRST, struct.pack("<I", first))
         kernel.set_bytes(_STAGES, struct.pack("<I", count))
@@ -119,11 +121,13 @@ class StagedLaunches:
         one this time."""
         if not self._is_whole:
             self._begin_anew(stream, launches)
-        if self._is_stale and not self._write(stream, launches):
+        table = self._table_of(stream, launches)
+        if table is None:
             return False
         self._is_whole = False
         for segment in self._segments:
             if segment.kernel is not None:
+                segment.kernel.set_buffer(_TABLE, table.memory)
                 stream.enqueue(segment.kernel, self._work)
             else:
                 for kernel, work in launches[segment.first:segment.first + segment.count]:
@@ -140,7 +144,7 @@ class StagedLaunches:
     def _begin_anew(self, stream: Stream, launches: Sequence[Launch]) -> None:
         """Something came between: nobody knows how often the groups have met, nor all of what is in the image."""
         stream.fill(self._counter)
-        self._met = 0
+        self._met, self._regions = 0, Regions({})
         self._place(launches, self._order.stages)
         self._is_whole = True
 
@@ -153,43 +157,82 @@ class StagedLaunches:
                 met = (met + self._units * self._order.meetings[segment]) % _WRAP
         self._met_then = met
 
+    def has_table(self, planned: PlannedLaunches) -> bool:
+        """Whether there is a table of what is planned, for which kernels need not be told anything."""
+        return planned in self._seen
+
     def prepare(self, stream: Stream, launches: Launches) -> None:
         """Bring the table up to date ahead of the next launch, behind those that were given, if it is worth one."""
-        if self._is_stale and 2 * len(self.resized) <= len(launches):
-            self._write(stream, launches)
+        if 2 * len(self.resized) <= len(launches):
+            self._table_of(stream, launches)
 
-    @property
-    def _is_stale(self) -> bool:
-        return bool(self.changed or self.resized or self._is_behind or self._table.image.count)
+    def _table_of(self, stream: Stream, launches: Launches) -> StageTable | None:
+        """The table of what is launched, up to date on the device; None where so much has changed since the last launch
+        that another one of the same sizes may not follow, or a body is missing."""
+        self._take_arguments(stream, launches)
+        seen = self._seen.of(launches.planned) or self._see(launches)
+        if seen is None:
+            return self._table if self._follow(stream, launches) else None
+        for position, index in self.changed.since(seen.changes):
+            place = self._order.arguments[position][index]
+            seen.table.image.put(place, self._table.image.part(place, self._parameters[position][index].nbytes))
+        seen.changes = self.changed.count
+        seen.table.update(stream)
+        return seen.table
 
-    def _write(self, stream: Stream, launches: Launches) -> bool:
-        """Bring the table up to date; False where so much has changed since the last launch that another one of the
-        same sizes may not follow, or a body is missing."""
+    def _see(self, launches: Launches) -> SeenTable | None:
+        """A table for what is planned, where it came before and little of the last one's is left; else None."""
+        launches.settle()
+        image = self._table.image
+        is_little = 4 * len(self.resized) <= len(launches) and image.count <= image.most
+        if is_little or launches.planned is None or not self._seen.note(launches.planned):
+            return None
+        headers = self._header_rows(launches)
+        if headers is None:
+            return None
+        try:
+            table = self._seen.room()
+        except OutOfMemoryError:
+            return None
+        table.image.become(image)
+        table.image.put_rows(self._order.places, headers)
+        seen = SeenTable(table, self.changed.count)
+        self._seen.put(launches.planned, seen)
+        return seen
+
+    def _follow(self, stream: Stream, launches: Launches) -> bool:
+        """Bring the table that changes from launch to launch up to date; False: see `_table_of`."""
         self._is_behind |= bool(self.resized)
         if 2 * len(self.resized) > len(launches):
             self.resized.clear()
             return False
-        moved = self._write_arguments(stream, launches)
-        regions = self._regions.moved(moved) if moved else self._regions
-        if regions is None:
-            regions = Regions({**self._regions.by_argument, **moved})
-            if self._arrange(launches, regions.by_argument):
-                self._write_arguments(stream, launches)
-        if self._is_behind and not self._write_headers(launches):
-            return False
+        if self._is_behind:
+            headers = self._header_rows(launches)
+            if headers is None:
+                return False
+            self._table.image.put_rows(self._order.places, headers)
         self._table.update(stream)
-        self._regions = regions
-        self.changed.clear()
         self.resized.clear()
         self._is_behind = False
         return True
 
-    def _write_headers(self, launches: Launches) -> bool:
-        """Put the sizes of stages into the image; False: a body is missing."""
+    def _header_rows(self, launches: Launches) -> np.ndarray | None:
+        """The headers of stages in a row each; None: a body is missing."""
         words = self._headers.words(launches)
-        if words is not None:
-            self._table.image.put_rows(self._order.places, np.hstack([words, self._order.turns]))
-        return words is not None
+        return None if words is None else np.hstack([words, self._order.turns])
+
+    def _take_arguments(self, stream: Stream, launches: Launches) -> None:
+        """Put the arguments that have changed into the image, and let stages run in the order that follows."""
+        if not self.changed:
+            return
+        moved = self._write_arguments(stream, launches)
+        was_whole, self._is_whole = self._is_whole, False
+        if moved and not self._regions.move(moved):
+            self._regions = Regions({**self._regions.by_argument, **moved})
+            if self._arrange(launches, self._regions.by_argument):
+                self._write_arguments(stream, launches)
+        self.changed.clear()
+        self._is_whole = was_whole
 
     def _write_arguments(self, stream: Stream, launches: Sequence[Launch]) -> dict[Argument, Region]:
         """Put the arguments that have changed into the image; the buffers among them, which are kept from now on, and
@@ -255,6 +298,7 @@ class StagedLaunches:
         """Let stages be there in the table, all of which is to be written."""
         was_whole, self._is_whole = self._is_whole, False
         self._order, image = self._ordered(stages), self._table.image
+        self._seen.forget()
         image.clear()
         self._is_behind = True
         for position, places in self._order.arguments.items():

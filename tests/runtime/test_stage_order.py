@@ -80,22 +80,22 @@ def test_what_only_moved_leaves_the_order_as_it_is(rng: np.random.Generator) -> 
                        for region in {*before.values()} if rng.random() < 0.3}
             changed = {argument: targets[region] for argument, region in before.items()
                        if region in targets and rng.random() < 0.9}
-            after, moved = {**before, **changed}, regions.moved(changed)
-            assert (moved is not None) == _only_moved(before, after)
-            if moved is None:
+            after, is_moved = {**before, **changed}, regions.move(changed)
+            assert is_moved == _only_moved(before, after)
+            assert regions.by_argument == (after if is_moved else before)
+            if not is_moved:
                 continue
-            assert moved.by_argument == after and regions.by_argument == before
             levels = [levels_of([[Use(*where[number, index], use.is_written) for index, use in enumerate(launch)]
                                  for number, launch in enumerate(uses)]) for where in (before, after)]
             assert levels[0] == levels[1]
-            regions, moves = moved, moves + bool(changed)
+            moves += bool(changed)
     assert moves > 20
 
 
 def test_what_does_more_than_move() -> None:
     before = {"a": (0, 4), "b": (0, 4), "c": (4, 8), "d": (6, 9)}
-    assert Regions(before).moved({}) and Regions(before).moved({"a": (20, 24), "b": (20, 24)})
-    assert Regions({"a": (0, 4), "b": (8, 12)}).moved({"a": (8, 12), "b": (0, 4)})
+    assert Regions(before).move({}) and Regions(before).move({"a": (20, 24), "b": (20, 24)})
+    assert Regions({"a": (0, 4), "b": (8, 12)}).move({"a": (8, 12), "b": (0, 4)})
     for changed in ({"a": (20, 24)}, {"a": (20, 24), "b": (30, 34)}, {"a": (5, 9), "b": (5, 9)}, {"c": (30, 34)},
                     {"new": (50, 60)}, {"a": (20, 24), "b": (20, 24), "c": (22, 26), "d": (40, 43)}):
-        assert Regions(before).moved(changed) is None
+        assert not Regions(before).move(changed)

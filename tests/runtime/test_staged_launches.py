@@ -146,11 +146,11 @@ def test_a_table_is_brought_up_to_date_ahead(chain: Chain, engine: Engine, rng: 
     staged.prepare(stream, chain.launches)
     _check_table(chain, stream)
     with monkeypatch.context() as patch:
-        patch.setattr(StageTable, "update", None)
+        patch.setattr(StageImage, "sent", None)
         stream.enqueue_all(chain.launches)
     # What changes as a whole is launched one by one, again and again if it does, so there is nothing to prepare.
     with monkeypatch.context() as patch:
-        patch.setattr(StageTable, "update", None)
+        patch.setattr(StageImage, "sent", None)
         for _ in range(3):
             chain.resize(chain.wide + 64)
             staged.prepare(stream, chain.launches)
