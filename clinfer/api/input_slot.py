@@ -111,6 +111,7 @@ class InputSlot:
         array, a shared array is never written to.
         """
         if share and not data.is_private and data.units.flags.writeable and data.units.ndim:
+            self._place.leave(data.units)
             self._take_tensor(_shared(data, self.declared), is_shared=True)
         elif self._tensor is not None and not self._is_shared and _fill(self._tensor, data, self.declared):
             self._data = None
@@ -133,6 +134,7 @@ class InputSlot:
         shape = tensor_shape(tensor, self.declared)
         if 0 not in shape:
             self._check_shape(shape)
+        self._place.forget()
         self._take_tensor(tensor, is_shared=False)
 
     def set_tensors(self, tensors: Sequence[ov.Tensor | RemoteTensor]) -> None:
@@ -295,7 +297,6 @@ class InputSlot:
     def _take_tensor(self, tensor: ov.Tensor, is_shared: bool) -> None:
         self._tensor, self._is_shared, self._data = tensor, is_shared, None
         self._remote = self._batch = None
-        self._place.forget()
 
     def _check_shape(self, shape: StaticShape) -> None:
         if shape != self._admitted:

@@ -15,6 +15,8 @@ from clinfer.runtime.pointers import view_of
 Span: TypeAlias = tuple[int, int]
 """Addresses of the host: (first byte, byte behind the last)."""
 
+_SMALL_BYTES = 1 << 18
+
 _memories: WeakValueDictionary[int, Memory] = WeakValueDictionary()
 _elsewhere: WeakKeyDictionary[Memory, dict[int, Memory]] = WeakKeyDictionary()
 """Memories over the bytes of others, by these and the handle of the context in which they are."""
@@ -68,7 +70,8 @@ def overlaps(span: Span, others: Sequence[Span]) -> bool:
 class HostPlace:
     """The memory in which one input or output lies on the host, where the device itself can work in it.
 
-    That is memory that was made for it (`units_in`), and on a device whose buffers lie in the host's memory any array.
+    That is memory that was made for it (`units_in`), and on a device whose buffers lie in the host's memory any array,
+    but for a small one the first time: to copy that takes less than a buffer over it and other arguments of kernels.
     `reaches_arrays` False leaves the latter out: for inferences that are not waited for, since nothing but the waiting
     keeps an array alive. An array is kept until another one comes or `forget` is called; a memory over it that is still
     among the arguments of a network's kernels is replaced before the next launch.
@@ -86,9 +89,13 @@ class HostPlace:
         if not (self._reaches_arrays or _memories) or not units.flags.c_contiguous:
             return None
         span = span_of(units)
-        if span != self._span:
-            self._span, self._units = span, units
-            self._memory = self._find(units) if units.nbytes else None
+        is_new = span != self._span
+        if is_new:
+            self.forget()
+            self._span = span
+        if self._units is None and units.nbytes:
+            self._memory = self._find(units, is_new)
+            self._units = None if is_new and self._memory is None else units
         return self._memory
 
     @property
@@ -96,16 +103,21 @@ class HostPlace:
         """The array, and the memory over it."""
         return self._units, self._memory
 
+    def leave(self, units: np.ndarray) -> None:
+        """Let go of the array, unless it is this one again."""
+        if span_of(units) != self._span:
+            self.forget()
+
     def forget(self) -> None:
         """Let go of the array."""
         self._span = self._memory = self._units = None
 
-    def _find(self, units: np.ndarray) -> Memory | None:
+    def _find(self, units: np.ndarray, is_new: bool) -> Memory | None:
         address = units.ctypes.data
         made = _memories.get(address)
         if made is not None and not made.is_released and units.nbytes <= made.nbytes:
             ours = made.engine.cl_context.int_ptr == self._engine.cl_context.int_ptr
             return made if ours else None
-        if not self._reaches_arrays or address % IN_PLACE_ALIGNMENT:
+        if not self._reaches_arrays or address % IN_PLACE_ALIGNMENT or (is_new and units.nbytes <= _SMALL_BYTES):
             return None
         return memory_over(self._engine, address, units.nbytes)

@@ -12,15 +12,18 @@ from openvino import opset13 as ops
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.remote import host_memories
 from clinfer.remote.context import ClContext
 from clinfer.runtime.device import DeviceInfo
 from tests.remote.pipelines import F32, User, assert_softmax, softmax_model
 
 
 @pytest.fixture(autouse=True)
-def in_place(context: ClContext) -> None:
+def in_place(context: ClContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing is said of small arrays, they are no exception."""
     if not context.engine.capabilities.buffers_in_place:
         pytest.skip("the device has memory of its own")
+    monkeypatch.setattr(host_memories, "_SMALL_BYTES", 0)
 
 
 @pytest.fixture
@@ -66,17 +69,35 @@ def test_nothing_is_copied(softmax: CompiledModel, traffic: list[str], rng: np.r
     assert traffic == []
 
 
-def test_shared_arrays_are_read_in_place(softmax: CompiledModel, traffic: list[str], rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("rows", [300, 20000])
+def test_shared_arrays_are_read_in_place(softmax: CompiledModel, traffic: list[str], rng: np.random.Generator,
+                                         monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """Small ones when they come again."""
+    monkeypatch.setattr(host_memories, "_SMALL_BYTES", 4 * 300 * 5)
     request = softmax.create_infer_request()
     for _ in range(3):
-        given = _aligned((300, 5))
-        given[...] = rng.standard_normal((300, 5), dtype=np.float32)
+        given = _aligned((rows, 5))
+        given[...] = rng.standard_normal((rows, 5), dtype=np.float32)
         traffic.clear()
         assert_softmax(request.infer({"x": given}, share_inputs=True)["y"], given)
-        assert "write" not in traffic
+        assert ("write" in traffic) == (rows == 300)
+        traffic.clear()
         given *= -1
         assert_softmax(request.infer()["y"], given)
+        given *= 2
+        assert_softmax(request.infer({"x": given}, share_inputs=True)["y"], given)
         assert "write" not in traffic
+
+
+def test_no_buffers_are_made_over_small_arrays_that_take_turns(softmax: CompiledModel, rng: np.random.Generator,
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    request, given = softmax.create_infer_request(), [_aligned((300, 5)) for _ in range(3)]
+    monkeypatch.setattr(host_memories, "_SMALL_BYTES", 4 * 300 * 5)
+    monkeypatch.setattr(host_memories, "memory_over", None)
+    for number in range(9):
+        array = given[number % 3]
+        array[...] = rng.standard_normal((300, 5), dtype=np.float32)
+        assert_softmax(request.infer({"x": array}, share_inputs=True)["y"], array)
 
 
 @pytest.mark.parametrize("offset", [4, 8, 12, 16, 32, 60])
