@@ -22,25 +22,25 @@ class Alias:
     output_moves: bool
 
 
-def aliases_of(moves: Sequence[Move | None]) -> tuple[Alias, ...]:
-    """An alias for each move of the stages that do nothing else."""
-    found = [(number, move) for number, move in enumerate(moves) if move is not None]
-    writers = [move.output for _, move in found]
-    return tuple(Alias(number, move.input, move.output, writers.count(move.output) == 1) for number, move in found)
+def aliases_of(moves: Sequence[Move]) -> tuple[Alias, ...]:
+    """An alias for each move."""
+    writers = [move.output for move in moves]
+    return tuple(Alias(number, move.input, move.output, writers.count(move.output) == 1)
+                 for number, move in enumerate(moves))
 
 
-def offset_within(alias: Alias, move: Move | None, problem: Problem) -> int | None:
+def offset_within(alias: Alias, move: Move, problem: Problem) -> int | None:
     """Where in bytes the moved tensor starts within the other one, so that the move is needless; None where it must be
     carried out."""
-    if move is None or move.run is None or why_copied(alias, move, problem) is not None:
+    if move.run is None or why_copied(alias, move, problem) is not None:
         return None
     source, target, _ = move.run
     return source if alias.output_moves else target
 
 
-def why_copied(alias: Alias, move: Move | None, problem: Problem) -> str | None:
+def why_copied(alias: Alias, move: Move, problem: Problem) -> str | None:
     """Why a move must be carried out for static layouts, or None."""
-    if move is None or move.run is None:
+    if move.run is None:
         return "the elements are no single run of bytes on both sides"
     source, target, nbytes = move.run
     moved = problem.outputs[alias.output] if alias.output_moves else problem.inputs[alias.input]

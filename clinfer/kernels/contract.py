@@ -203,9 +203,8 @@ class Stage:
 
     `epilogue_views`, of the stage that stores output 0: how each fused input is seen, stretched to the output's view,
     axis by axis (`include/epilogue.cl`). None: the stage applies no fused operations.
-    `move`: the stage only moves elements; all kernels of an operation that share formats must tell the same moves, in
-    the same order. `further_moves`: what it moves besides, for which it looks whether something lies in its place
-    already, as all of them may.
+    `moves`, of a stage that only moves elements: it is left out where each of them is needless, and of several it looks
+    at each by itself. All kernels of an operation that share formats must tell the same moves, in the same order.
     `recipe`: how the code is built.
     """
 
@@ -215,8 +214,7 @@ class Stage:
     constants: Mapping[str, Constant] = field(default_factory=dict)
     arguments: Mapping[str, int] = field(default_factory=dict)
     epilogue_views: tuple[TensorView, ...] | None = None
-    move: Move | None = None
-    further_moves: tuple[Move, ...] = ()
+    moves: tuple[Move, ...] = ()
     entry: str = ""
     package: str = ""
     recipe: Recipe = USUAL
@@ -227,11 +225,6 @@ class Stage:
         """The name given to KERNEL() in the source."""
         return self.entry or self.source.removesuffix(".cl")
 
-    @property
-    def moves(self) -> tuple[Move | None, ...]:
-        """All that it moves, of which it can be left out if each is needless; None, alone, where it does more."""
-        return (self.move, *self.further_moves)
-
 
 @dataclass(frozen=True)
 class Lowered:
@@ -241,7 +234,7 @@ class Lowered:
     scratch: tuple[int, ...] = ()
 
     @property
-    def moves(self) -> tuple[Move | None, ...]:
+    def moves(self) -> tuple[Move, ...]:
         """Those of its stages, one behind the other."""
         return tuple([move for stage in self.stages for move in stage.moves])
 

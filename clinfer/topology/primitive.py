@@ -118,7 +118,7 @@ class Primitive:
     @property
     def useful_values(self) -> tuple[int, ...]:
         """Inputs that kernels read, but whose values, where they are a few integers that the host knows anyway, may
-        spare work (`kernels/contract.py`, `Stage.move`)."""
+        spare work (`kernels/contract.py`, `Stage.moves`)."""
         return ()
 
     @property

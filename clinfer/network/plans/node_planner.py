@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, starmap
 
 import numpy as np
 
@@ -225,7 +225,8 @@ def _left_out(node: ProgramNode, lowered: Lowered, offsets: tuple[int, ...]) -> 
         return set()
     needless = {aliased.alias.move for aliased, offset in zip(node.aliases, offsets, strict=True) if offset >= 0}
     ends = tuple(accumulate(len(stage.moves) for stage in lowered.stages))
-    return {number for number, span in enumerate(pairwise((0, *ends))) if needless.issuperset(range(*span))}
+    spans = starmap(range, pairwise((0, *ends)))
+    return {number for number, span in enumerate(spans) if span and needless.issuperset(span)}
 
 
 def _choose(node: ProgramNode, problem: Problem) -> int:

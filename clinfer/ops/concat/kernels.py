@@ -138,10 +138,9 @@ def _stage(problem: ConcatProblem, group: range) -> Stage:
         "VEC": piece_of(problem.outputs[0].element_type),
         "PARAMETERS": ", ".join(f"PARAMETER({n})" for n in range(asked)),
         "FOR_OTHERS(DO)": " ".join(f"DO({n})" for n in range(1, asked))}
-    move, *further = (problem.copies[n].move for n in group)
     return Stage("concat_joined.cl", (*operands, Operand("OUTPUT0", BufferRef("output", 0), target)),
-                 local_items(static((rows,))[0] * _pieces(problem, lengths)), constants, move=move,
-                 further_moves=tuple(further))
+                 local_items(static((rows,))[0] * _pieces(problem, lengths)), constants,
+                 moves=tuple([problem.copies[n].move for n in group]))
 
 
 def _pieces(problem: ConcatProblem, lengths: Sequence[Size]) -> int:

@@ -26,7 +26,7 @@ class Reference(Kernel[GatherProblem, None]):
 
     def lower(self, problem: GatherProblem, config: None) -> Lowered:
         return Lowered((Stage("gather_ref.cl", problem.operands(problem.views), local_items(problem.outputs[0].count),
-                              problem.constants, problem.arguments, problem.views.read, problem.move),))
+                              problem.constants, problem.arguments, problem.views.read, problem.moves),))
 
 
 class Rows(Reference):
@@ -54,7 +54,7 @@ class Rows(Reference):
         *outer, length = static(views.output.sizes)
         constants = {**problem.constants, "VEC": vector, "SPAN": span}
         return Lowered((Stage("gather_rows.cl", problem.operands(views), Work((-(-length // span), math.prod(outer))),
-                              constants, problem.arguments, views.read, problem.move),))
+                              constants, problem.arguments, views.read, problem.moves),))
 
 
 KERNELS = KernelTable((Rows(), Reference()), GatherProblem)

@@ -122,16 +122,16 @@ class GatherProblem(Problem):
         return found
 
     @property
-    def move(self) -> Move:
+    def moves(self) -> tuple[Move, ...]:
         """One run of bytes where slices stand one behind the other."""
         data, output = self.inputs[0], self.outputs[0]
         run = self.primitive.run(data.static_shape, self.values) if self.is_static else None
         if run is None or not output.is_dense_planar:
-            return Move(0, 0, None)
+            return Move(0, 0, None),
         axis, first, number = run
         part = index_view(TensorView.of(data), along_axis(data.rank, axis, first, first + number))
         target = TensorView.dense(output.element_type, part.sizes)
-        return ViewCopy(BufferRef("input", 0), BufferRef("output", 0), part, target).move
+        return ViewCopy(BufferRef("input", 0), BufferRef("output", 0), part, target).move,
 
     def _open_views(self, rank: int) -> GatherViews:
         data, indices, output, *read = (open_view(x.element_type, rank) for x in (

@@ -41,11 +41,11 @@ class PadProblem(SpanProblem):
         return {f"begin_{a}": begins[a] if a < len(begins) else 0 for a in self._axes}
 
     @property
-    def move(self) -> Move:
+    def moves(self) -> tuple[Move, ...]:
         """Where nothing is put in front or behind, the data: shapes are equal, and so is where they begin."""
         data, result = self.inputs[0], self.outputs[0]
         same = self.is_static and self._begins is not None and data == result and not any(self._begins)
-        return Move(0, 0, (0, 0, result.byte_size) if same else None)
+        return Move(0, 0, (0, 0, result.byte_size) if same else None),
 
     @property
     def _axes(self) -> range:

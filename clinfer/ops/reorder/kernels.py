@@ -61,10 +61,10 @@ class ReorderProblem(Problem):
         return None if rank_between(target, blocks) <= _LARGEST_RANK else "too many axes"
 
     @property
-    def move(self) -> Move:
+    def moves(self) -> tuple[Move, ...]:
         """One run of bytes, where both layouts hold the same elements in the same order."""
         walks = self.is_static and self.blocks is not None and self.no_walk is None
-        return Move(0, 0, run_between(self.inputs[0], self.outputs[0], self.blocks or {}) if walks else None)
+        return Move(0, 0, run_between(self.inputs[0], self.outputs[0], self.blocks or {}) if walks else None),
 
 
 class Tiles(Kernel[ReorderProblem, None]):
@@ -93,7 +93,8 @@ class Tiles(Kernel[ReorderProblem, None]):
             "RUN": outer, "LANE": outer + 1, "TILE": TILE if on_cpu else 1,
             **{f"FILLS_{number}": fills for number, fills in enumerate(filled)}}
         operands = input_operand(problem, 0, walk.source), output_operand(problem, 0, walk.target)
-        return Lowered((Stage("reorder_tiles.cl", operands, walk.work, constants, walk.arguments, move=problem.move),))
+        return Lowered((Stage("reorder_tiles.cl", operands, walk.work, constants, walk.arguments,
+                              moves=problem.moves),))
 
 
 class Turned(Tiles):
@@ -119,7 +120,7 @@ class Turned(Tiles):
         return reorder_time(problem.capabilities.ceilings, problem.moved_bytes // self.gain)
 
     def lower(self, problem: ReorderProblem, config: None) -> Lowered:
-        return Lowered((replace(self.copying.stage(problem, self._copy(problem)), move=problem.move),))
+        return Lowered((replace(self.copying.stage(problem, self._copy(problem)), moves=problem.moves),))
 
     @staticmethod
     def _copy(problem: ReorderProblem) -> ViewCopy:
@@ -151,7 +152,7 @@ class Reference(Tiles):
                     output_operand(problem, 0, TensorView.of(target).permute(order)))
         return Lowered((Stage("reorder_ref.cl", operands, local_items(prod(whole)), constants,
                               {"count": prod(whole), **{f"whole_{i}": size for i, size in enumerate(whole)}},
-                              move=problem.move),))
+                              moves=problem.moves),))
 
 
 class Nibbles(Tiles):

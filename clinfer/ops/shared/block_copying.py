@@ -41,7 +41,7 @@ class CopyBlocks(CopyKernel):
         return Stage("copy_blocks.cl", copy.operands(source, target), Work((-(-x // _RUN), b, a * blocks), (1, 1, 1)),
                      {"SHIFT": _lower(copy.source) % _BLOCK - first, "RUN": _RUN},
                      {"first": first, "channels": static(copy.target.sizes)[_CHANNELS]},
-                     move=copy.move, package=PACKAGE)
+                     moves=(copy.move,), package=PACKAGE)
 
 
 def _blocks(view: TensorView) -> AxisBlocks | None:

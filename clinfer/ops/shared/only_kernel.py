@@ -45,8 +45,8 @@ class OnlyKernelProblem(Problem):
         return local_items(self.outputs[0].count)
 
     @property
-    def move(self) -> Move | None:
-        return None
+    def moves(self) -> tuple[Move, ...]:
+        return ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class OnlyKernel(Kernel[OnlyKernelProblem, None]):
 
     def lower(self, problem: OnlyKernelProblem, config: None) -> Lowered:
         return Lowered((Stage(f"{self.name}.cl", problem.operands, problem.work, problem.constants, problem.arguments,
-                              move=problem.move),))
+                              moves=problem.moves),))
 
 
 def only_kernel(name: str, problem: type[OnlyKernelProblem] = OnlyKernelProblem, formats: FormatsOf = planar_formats,

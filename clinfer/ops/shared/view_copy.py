@@ -186,7 +186,7 @@ def copy_stage(problem: Problem, copy: ViewCopy, source: str, views: tuple[Tenso
     # Without fused operations, elements are storage units, and all operations share one build.
     has_epilogue = bool(problem.primitive.fused_ops)
     return Stage(source, copy.operands(views[0], views[1], is_raw=not has_epilogue), work, constants,
-                 epilogue_views=views[2:] if has_epilogue else None, move=None if has_epilogue else copy.move,
+                 epilogue_views=views[2:] if has_epilogue else None, moves=() if has_epilogue else (copy.move,),
                  package=PACKAGE)
 
 

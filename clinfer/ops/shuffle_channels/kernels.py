@@ -59,7 +59,7 @@ class Reference(CopyReference):
                     output_operand(problem, 0, raw_view(TensorView.of(problem.outputs[0]))))
         return Stage("shuffle_channels_ref.cl", operands, local_items(problem.outputs[0].count),
                      {"AXIS": problem.axis, "AXIS_SIZE": f"INPUT0_SIZE_{problem.axis}",
-                      "GROUPS": problem.primitive.group}, move=copy.move)
+                      "GROUPS": problem.primitive.group}, moves=(copy.move,))
 
 
 KERNELS = KernelTable((CopyRows("shuffle_channels"), CopyTiles("shuffle_channels"), Reference("shuffle_channels")),

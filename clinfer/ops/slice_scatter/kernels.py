@@ -47,7 +47,7 @@ class Reference(CopyReference):
 
 def _always_made(stage: Stage) -> Stage:
     """A copy that is not left out wherever its tensors lie: one of the two writes over what the other has written."""
-    return replace(stage, move=None)
+    return replace(stage, moves=())
 
 
 KERNELS = KernelTable((Rows("slice_scatter"), Reference("slice_scatter")), SliceScatterProblem)

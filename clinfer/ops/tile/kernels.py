@@ -57,7 +57,7 @@ class Reference(CopyReference):
         operands = (input_operand(problem, 0, raw_view(problem.lifted)),
                     output_operand(problem, 0, raw_view(TensorView.of(problem.outputs[0]))))
         return Stage("tile_ref.cl", operands, local_items(problem.outputs[0].count),
-                     {"WRAP(c)": f"do {{ {wrapped} }} while (0)"}, move=copy.move)
+                     {"WRAP(c)": f"do {{ {wrapped} }} while (0)"}, moves=(copy.move,))
 
 
 KERNELS = KernelTable((CopyRows("tile"), Reference("tile")), TileProblem)

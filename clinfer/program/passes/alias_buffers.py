@@ -79,7 +79,7 @@ def _candidates(graph: Graph, node: Node, finder: _Finder, samples: list[Sample]
             node.copies = (*node.copies, (alias.move, str(why[0])))
 
 
-def _moves(selection: Selection, problem: Problem) -> tuple[Move | None, ...]:
+def _moves(selection: Selection, problem: Problem) -> tuple[Move, ...]:
     """What its stages move, of which all candidates tell the same."""
     return selection.candidates[0].lower(problem).moves
 
