@@ -97,6 +97,14 @@ class TensorView:
                 offset = None if offset is None or start is None else offset + start
         return replace(lifted, sizes=tuple(sizes), pitches=pitches, blocks=blocks, offset=offset)
 
+    def is_aligned(self, within: int, chunk: int) -> bool:
+        """Whether rows along the axis `within` lie together and start at multiples of `chunk`, whatever the open sizes
+        are."""
+        starts = [self.offset, *(pitch for axis, (size, pitch) in enumerate(zip(self.sizes, self.pitches, strict=True))
+                                 if axis != within % self.rank and size != 1)]
+        return (self.pitches[within] == 1 or self.sizes[within] == 1) and all(
+            number is not None and number % chunk == 0 for number in starts)
+
 
 @memo(maxsize=4096)
 def _view_of(layout: Layout) -> TensorView:

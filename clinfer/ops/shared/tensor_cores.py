@@ -290,18 +290,9 @@ THREE_GROUPS_TILE = replace(BulkTile.of(192, 192, 4, 128, 5.7, 5.7, 4000), fewer
 """Of three groups of four warps. Its tiles fill 132 compute units where those of 128 rows leave the last ones idle."""
 
 
-def is_aligned(view: TensorView, within: int, chunk: int = CHUNK) -> bool:
-    """Whether rows along the axis `within` of a view lie together and start at multiples of `chunk`, whatever its open
-    sizes are."""
-    starts = [view.offset, *(pitch for axis, (size, pitch) in enumerate(zip(view.sizes, view.pitches, strict=True))
-                             if axis != within % view.rank and size != 1)]
-    return (view.pitches[within] == 1 or view.sizes[within] == 1) and all(
-        number is not None and number % chunk == 0 for number in starts)
-
-
 def misplaced(tile: Tile, operands: Iterable[tuple[TensorView, int]]) -> str | None:
     """What keeps a tile from operands (each with the axis along which its rows lie) where they are; None only where
     nothing can."""
-    if not tile.aligned or all(is_aligned(view, within) for view, within in operands):
+    if not tile.aligned or all(view.is_aligned(within, CHUNK) for view, within in operands):
         return None
     return f"rows that do not start at multiples of {CHUNK} elements"

@@ -14,7 +14,6 @@ from clinfer.ops.shared.convolving import few_outputs, reference_time
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.data_formats import channels_last
 from clinfer.ops.shared.spatial import LETTERS, data_view, reach
-from clinfer.ops.shared.tensor_cores import is_aligned
 from clinfer.symbolic.symbols import computed, larger, pure
 
 
@@ -95,7 +94,7 @@ class DepthwiseKernel(Kernel[ConvolutionProblem, Run]):
                  *(view for view in problem.epilogue_views() if view.sizes[1] != 1))
         bias = problem.primitive.bias_input
         is_bias_aligned = bias is None or not problem.inputs[bias].padding
-        if not run.aligned or (is_bias_aligned and all(is_aligned(view, 1, self.channels) for view in views)):
+        if not run.aligned or (is_bias_aligned and all(view.is_aligned(1, self.channels) for view in views)):
             return None
         return f"channels that do not start at multiples of {self.channels}"
 

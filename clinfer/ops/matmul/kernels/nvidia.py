@@ -14,6 +14,7 @@ from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared import tensor_cores
 from clinfer.ops.shared.tensor_cores import (
     BULK_TILES,
+    CHUNK,
     GROUP_TILES,
     SHARED_TILE,
     THREE_GROUPS_TILE,
@@ -21,7 +22,6 @@ from clinfer.ops.shared.tensor_cores import (
     TURNS_TILES,
     BulkTile,
     Tile,
-    is_aligned,
 )
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed, larger, pure
@@ -205,8 +205,8 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
         if any(size != 1 for size in product.output.sizes[:-2]):
             return "a batch of products"
         depth = product.left.sizes[-1]
-        if isinstance(depth, int) and depth % piece == 0 and is_aligned(product.left, -1) and is_aligned(
-                product.right, -2, piece):
+        if isinstance(depth, int) and depth % piece == 0 and product.left.is_aligned(
+                -1, CHUNK) and product.right.is_aligned(-2, piece):
             return None
         return f"rows that do not start at multiples of {piece} elements"
 

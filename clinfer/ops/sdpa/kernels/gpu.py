@@ -22,7 +22,6 @@ from clinfer.kernels.contract import (
 from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import ALIGNED, USUAL
 from clinfer.ops.sdpa.problem import KEY, SINK, VALUE, AttentionProblem
-from clinfer.ops.shared.tensor_cores import is_aligned
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed, larger, pure, smaller
@@ -101,7 +100,7 @@ class SplitKernel(Kernel[AttentionProblem, Split]):
         return refusal or (None if not split.aligned or _in_vectors(problem) else "rows that are no whole vectors")
 
     def accepts(self, problem: AttentionProblem, split: Split) -> str | None:
-        if split.aligned and not all(is_aligned(problem.data[data], -1, _VECTOR) for data in (KEY, VALUE)):
+        if split.aligned and not all(problem.data[data].is_aligned(-1, _VECTOR) for data in (KEY, VALUE)):
             return f"rows that do not start at multiples of {_VECTOR} elements"
         queries, entries = problem.result.sizes[-2], prod(problem.result.sizes[:-2]) // problem.primitive.groups
         if last_adds(problem.capabilities) and not (isinstance(entries, int) and entries <= COUNTERS):

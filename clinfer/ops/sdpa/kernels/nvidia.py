@@ -12,7 +12,7 @@ from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.ops.sdpa.problem import KEY, MASK, QUERY, VALUE, AttentionProblem, four_axes
 from clinfer.ops.shared import tensor_cores
-from clinfer.ops.shared.tensor_cores import CHUNK, is_aligned
+from clinfer.ops.shared.tensor_cores import CHUNK
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
 
@@ -75,7 +75,7 @@ class MmaKernel(Kernel[AttentionProblem, Walk]):
             problem, (QUERY, KEY, VALUE), 2 * (self.rows * depth + 2 * KEYS * (depth + width)))
 
     def accepts(self, problem: AttentionProblem, walk: Walk) -> str | None:
-        if not walk.aligned or all(is_aligned(view, -1) for view in problem.data):
+        if not walk.aligned or all(view.is_aligned(-1, CHUNK) for view in problem.data):
             return problem.table_refusal()
         return f"rows that do not start at multiples of {CHUNK} elements"
 
