@@ -117,19 +117,31 @@ CLINFER_ROUNDED(float8, _8, 8, ushort8, convert_uint8, as_float8)
 CLINFER_ROUNDED(float16, _16, 16, ushort16, convert_uint16, as_float16)
 #undef CLINFER_ROUNDED
 
+// The nearest whole numbers of 0 to 255, NaN takes 0. What rounds is adding a float whose last bit counts as 1: that of
+// convert_uchar16_sat_rte is a call of a function with some compilers.
+#define CLINFER_TO_BYTES(n) \
+    static inline uchar##n clinfer_to_bytes##n(float##n v) { \
+        const float##n positive = v > 0.0f ? v : 0.0f; \
+        return convert_uchar##n(as_uint##n((positive < 255.0f ? positive : 255.0f) + 0x1.8p23f)); \
+    }
+CLINFER_TO_BYTES(4)
+CLINFER_TO_BYTES(8)
+CLINFER_TO_BYTES(16)
+#undef CLINFER_TO_BYTES
+
 // Floats held as whole numbers of 8 bits: (number - zero point) * step. What lies outside takes the nearest number, NaN
 // takes 0.
 #define LOAD_q8(p, i, step, zero) (((float)(p)[i] - (zero)) * (step))
 #define STORE_q8(p, i, v, per_step, zero) ((p)[i] = convert_uchar_sat_rte(fma((v), (per_step), (zero))))
 #define LOAD4_q8(p, i, step, zero) ((convert_float4(READ4((p) + (i))) - (zero)) * (step))
 #define STORE4_q8(p, i, v, per_step, zero) \
-    WRITE4(convert_uchar4_sat_rte(fma((v), (float4)(per_step), (float4)(zero))), (p) + (i))
+    WRITE4(clinfer_to_bytes4(fma((v), (float4)(per_step), (float4)(zero))), (p) + (i))
 #define LOAD8_q8(p, i, step, zero) ((convert_float8(READ8((p) + (i))) - (zero)) * (step))
 #define STORE8_q8(p, i, v, per_step, zero) \
-    WRITE8(convert_uchar8_sat_rte(fma((v), (float8)(per_step), (float8)(zero))), (p) + (i))
+    WRITE8(clinfer_to_bytes8(fma((v), (float8)(per_step), (float8)(zero))), (p) + (i))
 #define LOAD16_q8(p, i, step, zero) ((convert_float16(READ16((p) + (i))) - (zero)) * (step))
 #define STORE16_q8(p, i, v, per_step, zero) \
-    WRITE16(convert_uchar16_sat_rte(fma((v), (float16)(per_step), (float16)(zero))), (p) + (i))
+    WRITE16(clinfer_to_bytes16(fma((v), (float16)(per_step), (float16)(zero))), (p) + (i))
 
 #define LOAD4_f32(p, i) READ4((p) + (i))
 #define STORE4_f32(p, i, v) WRITE4((v), (p) + (i))

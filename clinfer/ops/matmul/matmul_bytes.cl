@@ -38,7 +38,7 @@
 #define BYTES16(p, i) vload16(0, (p) + (i))
 #else
 #define BYTE(p, i) convert_uchar_sat_rte(fma(INPUT0_LOAD(p, i), factor, zero))
-#define BYTES16(p, i) convert_uchar16_sat_rte(fma(INPUT0_LOAD16(p, i), factor, zero))
+#define BYTES16(p, i) clinfer_to_bytes16(fma(INPUT0_LOAD16(p, i), factor, zero))
 #endif
 #define GRID(n) INPUT3_LOAD(grid, INPUT3_OFFSET + (n))
 
