@@ -140,8 +140,9 @@ def test_without_the_instructions(engine: Engine, rng: np.random.Generator, monk
 
 def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: tuple[int, int],
               filters: tuple[int, ...], sizes: tuple[tuple[int, ...], ...], stride: int = 1, dilation: int = 1,
-              zero_point: int = 100, large: bool = False) -> None:
-    """A convolution with a bias, fused factors and Relu, of pictures of these sizes in turn; the border is 0."""
+              zero_point: int = 100, large: bool = False, stored: bool = False) -> None:
+    """A convolution with a bias, fused factors and Relu, of pictures of these sizes in turn; the border is 0; `stored`:
+    the data is stored as bytes before."""
     inputs, outputs = channels
     weights = rng.integers(-128, 128, (outputs, inputs, *filters)).astype(np.int8)
     weights[0] = 127
@@ -151,10 +152,13 @@ def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: t
     constants = [constant("w", weights), constant("scale", scale), constant("start", start),
                  constant("grid", np.array([[1 / STEP, zero_point, STEP]], np.float32)), constant("bias", bias)]
     rank, pads = len(filters), tuple(size // 2 for size in filters)
-    convolution = QuantisedConvolution("y", ("x", *(c.id for c in constants)), strides=(stride,) * rank,
-                                       dilations=(dilation,) * rank, pads_begin=pads, pads_end=pads)
+    bytes_of = Convert("bytes", ("x",), destination_type=ElementType.on(Grid(float(STEP), zero_point)).name)
+    convolution = QuantisedConvolution("y", ("bytes" if stored else "x", *(c.id for c in constants)),
+                                       strides=(stride,) * rank, dilations=(dilation,) * rank, pads_begin=pads,
+                                       pads_end=pads)
     factors = rng.uniform(0.5, 1.5, (outputs, *(1,) * rank)).astype(np.float32)
-    topology = Topology(given("x", ANY, inputs, *(ANY,) * rank), *constants, convolution, constant("factors", factors),
+    topology = Topology(given("x", ANY, inputs, *(ANY,) * rank), *([bytes_of] if stored else []), *constants,
+                        convolution, constant("factors", factors),
                         Eltwise("scaled", ("y", "factors"), mode="Multiply"), Eltwise("high", ("scaled",), mode="Relu"))
     options = BuildOptions({"y": ("", kernel)}, large_indices=large)
     program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
@@ -177,12 +181,32 @@ def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: t
 @pytest.mark.parametrize("kernel, large", [
     ("quantised_convolution_ref", False), ("quantised_convolution_ref", True),
     *((f"convolution_bytes_{tile}", False) for tile in TILES if tile > 1), ("convolution_bytes_few_14", False),
+    *((f"convolution_bytes_{kind}_{tile}", False) for kind in ("runs", "few_runs") for tile in IN_REGISTERS),
     ("convolution_bytes_few_6", False), ("convolution_bytes_few_4", False)])
 def test_every_convolution_is_exact(engine: Engine, rng: np.random.Generator, kernel: str, large: bool) -> None:
     """Borders, channels that leave blocks and panels unfilled, strides; `large`: with indices of 64 bits."""
     _skip_unless_able(engine, int(kernel.rpartition("_")[2]) if "bytes" in kernel else 0)
     channels = (13, 41) if "few" in kernel else (21, 41)
     _convolve(engine, rng, kernel, channels, (3, 3), ((1, 7, 9), (2, 4, 5)), stride=2, large=large)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("tile", IN_REGISTERS)
+@pytest.mark.parametrize("kind, channels, filters, stride, dilation", [
+    ("runs", (64, 40), (3, 3), 1, 1), ("runs", (21, 70), (3, 3), 2, 1), ("runs", (35, 33), (1, 1), 1, 1),
+    ("runs", (16, 16), (1, 1), 2, 1), ("runs", (33, 9), (5, 2), 1, 2), ("runs", (20, 20), (4, 7), 1, 1),
+    ("runs", (40, 20), (3,), 1, 1), ("few_runs", (3, 40), (7, 7), 2, 1), ("few_runs", (3, 40), (3, 3), 1, 1),
+    ("few_runs", (6, 33), (2, 5), 3, 2)], ids=str)
+def test_registers_read_data_where_they_lie(engine: Engine, rng: np.random.Generator, kind: str, stored: bool,
+                                            tile: int, channels: tuple[int, int], filters: tuple[int, ...],
+                                            stride: int, dilation: int) -> None:
+    """Rows of the filter as runs or element by element, tiles that go on from row to row, and few pixels."""
+    _skip_unless_able(engine, tile)
+    sizes = ((1, 9, 41), (2, 13, 7), (0, 13, 7), (1, 1, 1)) if len(filters) > 1 else ((2, 50), (1, 1))
+    if filters == (1, 1) or max(filters) > 3:
+        sizes = sizes[:-1]
+    _convolve(engine, rng, f"convolution_bytes_{kind}_{tile}", channels, filters, sizes, stride, dilation,
+              zero_point=int(rng.integers(256)), stored=stored)
 
 
 @pytest.mark.parametrize("kernel, channels, filters, sizes, dilation", [

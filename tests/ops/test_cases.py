@@ -34,7 +34,7 @@ _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_r
               "sdpa_mma", "sdpa_mma_anywhere", "matmul_mma", "matmul_wgmma", "matmul_tma", "matmul_unpacked",
               "convolution_mma", "convolution_wgmma", "convolution_tma", "convolution_mma_planar",
               "convolution_mma_rows", "convolution_wgmma_patches", "convolution_bytes", "convolution_bytes_few",
-              "convolution_ref_channels_last",
+              "convolution_bytes_runs", "convolution_bytes_few_runs", "convolution_ref_channels_last",
               "quantised_convolution_ref", "random_uniform_ref", "mvn_left_to_readers", "winograd_ref",
               "transpose_kept_rows", "transpose_kept_ref"}
 

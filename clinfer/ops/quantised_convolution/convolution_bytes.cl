@@ -24,9 +24,6 @@
 #define ARG_ROW_PIXELS 1
 #define ARG_ROW_TILES 1
 #define ARG_TILES 1
-#define START_LOAD16(p, i) vload16(0, (p) + (i))
-#define START_TYPE int
-#define START_OFFSET 0
 #endif
 
 #include "shared/bias.h"
@@ -34,6 +31,7 @@
 #include "shared/byte_products.h"
 #include "shared/tile_runs.h"
 #include "pixels.h"
+#include "sums.h"
 
 #define MOST_TAPS 64
 #define PATCH_PIXELS 1024
@@ -168,30 +166,6 @@ void FUNC(add_up)(ulong* state, int* sums, const global uchar* data, const globa
 }
 #endif
 
-// Scales the sums of `pixels` pixels from `first` of a row on, and of channels from `channel` up to `end`, and stores
-// them.
-void FUNC(store_sums)(const int* sums, const global INPUT2_TYPE* scale, const global START_TYPE* start_sums,
-                      const float step, BIAS_PARAMETER global OUTPUT0_TYPE* output, const int batch, int channel,
-                      const int end, const int row, const int first, const int pixels ARGS) {
-    const int first_panel = channel / PANEL_COLUMNS;
-    for (; channel < end; channel += BLOCK) {
-        const float16 unit = INPUT2_LOAD16(scale, INPUT2_OFFSET + channel) * step, bias16 = BIAS16(channel);
-        const int16 begin = START_LOAD16(start_sums, START_OFFSET + channel);
-        const int* part = sums + (channel / PANEL_COLUMNS - first_panel) * PANEL_SUMS + channel % PANEL_COLUMNS;
-        for (int i = 0; i < pixels; ++i) {
-#if TILE_ROWS > 14
-            int at[MAX_RANK] = {batch, channel, 0, (first + i) / OUTPUT0_SIZE_X, (first + i) % OUTPUT0_SIZE_X};
-#else
-            int at[MAX_RANK] = {batch, channel, 0, row, first + i};
-#endif
-            const int16 sum = vload16(i * (PANEL_COLUMNS / 16), part) + begin;
-            OUTPUT0_COMPUTE16 result = fma(convert_float16(sum), unit, bias16);
-            FUSED_OPS16(result, at, 1)
-            OUTPUT0_STORE16(output, OUTPUT0_INDEX_OF(at), result);
-        }
-    }
-}
-
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_bytes)(const global INPUT0_TYPE* restrict data, const global INPUT1_TYPE* restrict weights,
                           const global INPUT2_TYPE* restrict scale, const global START_TYPE* restrict start_sums,
@@ -210,8 +184,13 @@ KERNEL(convolution_bytes)(const global INPUT0_TYPE* restrict data, const global 
         const int row = tile / ARG_ROW_TILES, first = tile % ARG_ROW_TILES * TILE_ROWS;
         const int pixels = min(TILE_ROWS, ARG_ROW_PIXELS - first);
         FUNC(add_up)(state, sums, picture, columns, panels, row, first, pixels, zero PASS_ARGS);
+#if TILE_ROWS > 14
+        const int y = first / OUTPUT0_SIZE_X, x = first % OUTPUT0_SIZE_X;
+#else
+        const int y = row, x = first;
+#endif
         FUNC(store_sums)(sums, scale, start_sums, step, PASS_BIAS output, batch, first_panel * PANEL_COLUMNS,
-                         min(outputs, (first_panel + panels) * PANEL_COLUMNS), row, first, pixels PASS_ARGS);
+                         min(outputs, (first_panel + panels) * PANEL_COLUMNS), y, x, OUTPUT0_SIZE_X, pixels PASS_ARGS);
     }
     END_PRODUCTS();
 }

@@ -6,7 +6,8 @@
 //     panel. A row is `tap_count` runs of steps * STEP_VALUES values, the same distances (`taps`, in bytes) from where
 //     it begins; rows begin `row_bytes` from each other. A panel has for each step of each run STEP_VALUES bytes of
 //     each of its columns; panels are `panel_bytes` from each other. None of the counts is 0. Of 16 and 32 rows by AMX
-//     only the first `row_count` need be there, 1 at least; the sums of the others are anything.
+//     only the first `row_count` need be there, 1 at least; the sums of the others are anything; and several runs have
+//     16 steps at most each.
 //   STATE(name), END_PRODUCTS()             declares the state that products of one work-item share; behind the last
 //   HELD, HELD4, HELD16, HELD_BYTES         the type in which the values of rows lie there, vectors, and its bytes
 //   TO_HELD(n, values)                      a uchar4 or uchar16 as such a vector
@@ -14,10 +15,10 @@
 //                                           be one of global memory as well
 //   ROW_VALUES, ROW_BYTES                   room for one row that is packed
 //   SUMS(name, panels)                      declares an array of sums, whose vectors do not lie across lines of a cache
-// With BYTE_PRODUCTS that is inline assembly: with STEP_VALUES 4 of AVX-512's VNNI, of 16 and 32 rows of AMX, where a
-// row is one run; with STEP_VALUES 2 and vectors of 8 of AVX2, for up to 6 rows whose values lie in 16 bits. Some
-// compilers take no names of vector registers there, neither as operands nor as clobbered ones. So it takes addresses
-// alone, and leaves every register as it was, but for tile registers, in which no compiler holds anything.
+// With BYTE_PRODUCTS that is inline assembly: with STEP_VALUES 4 of AVX-512's VNNI, of 16 and 32 rows of AMX; with
+// STEP_VALUES 2 and vectors of 8 of AVX2, for up to 6 rows whose values lie in 16 bits. Some compilers take no names of
+// vector registers there, neither as operands nor as clobbered ones. So it takes addresses alone, and leaves every
+// register as it was, but for tile registers, in which no compiler holds anything.
 #ifndef BYTE_PRODUCTS
 #define BYTE_PRODUCTS 0
 #endif
@@ -60,10 +61,13 @@
 #define READS_DATA 1
 // The shapes that the registers have, none yet, which they keep from one tile to the next. Which columns each turn asks
 // for: how far they lie behind those that it multiplies, in bytes, and how many times four lines of the cache: for all
-// that a turn multiplies, ASKS_OF_TURN, there is no loop.
-#define STATE(name) ulong name[3] = {0, 2 * TURN_BYTES, ASKS_OF_TURN}
+// that a turn multiplies, ASKS_OF_TURN, there is no loop. How far rows 16 to 31 lie behind the others, the columns of
+// one turn behind those of the one before, both in bytes, and whether sums begin.
+#define STATE(name) ulong name[6] = {0, 2 * TURN_BYTES, ASKS_OF_TURN}
 #define ASK_FOR(name, distance, asks) ((name)[1] = (distance), (name)[2] = (asks))
-#define TURN_BYTES 2048
+#define STEP_BYTES 128
+#define TURN_BYTES (16 * STEP_BYTES)
+#define MOST_TURNS 64
 #define ASKS_OF_TURN 8
 #define END_PRODUCTS() __asm__ volatile("tilerelease" : : : "memory")
 #if TILE_ROWS == 32
@@ -81,35 +85,38 @@
     "prefetcht0 " #at "(%[later])\n prefetcht0 64+" #at "(%[later])\n" \
     "prefetcht0 128+" #at "(%[later])\n prefetcht0 192+" #at "(%[later])\n"
 
-// The same of one panel and `turns` times as many steps as the shapes of the registers tell.
-INLINED void FUNC(add_turns)(const ulong* state, int* sums, const ulong rows, const ulong row_bytes,
-                             const int row_count, const global char* columns, const ulong turns, const bool begins) {
-    ulong left = turns, upper = rows, lower = rows + (row_count > 16 ? 16 * row_bytes : 0), later, asks;
-    const ulong is_new = begins, pitch = 128;
+// The same of one panel and of turns, each as many steps as the shapes of the registers tell, from `taps` up to `end`.
+INLINED void FUNC(add_turns)(const ulong* state, int* sums, const ulong rows, const ulong row_bytes, const ulong* taps,
+                             const ulong* end, const global char* columns) {
+    ulong at, later, asks;
+    const ulong pitch = 128;
     __asm__ volatile(
-        "testq %[is_new], %[is_new]\n jnz 2f\n" BP_MOVE_SUMS(BP_LOAD_TILE) "jmp 1f\n"
+        "cmpq $0, 40(%[state])\n jne 2f\n" BP_MOVE_SUMS(BP_LOAD_TILE) "jmp 1f\n"
         "2:\n tilezero %%tmm0\n tilezero %%tmm1\n" BP_OF_32_ROWS("tilezero %%tmm2\n tilezero %%tmm3\n")
-        "1:\n" BP_LOAD_TILE("(%[upper],%[row])", "4") BP_LOAD_TILE("(%[columns],%[pitch])", "6")
-        BP_LOAD_TILE("64(%[columns],%[pitch])", "7") BP_OF_32_ROWS(BP_LOAD_TILE("(%[lower],%[row])", "5"))
+        "1:\n movq (%[taps]), %[at]\n addq %[rows], %[at]\n"
+        BP_LOAD_TILE("(%[at],%[row])", "4") BP_LOAD_TILE("(%[columns],%[pitch])", "6")
+        BP_LOAD_TILE("64(%[columns],%[pitch])", "7")
+        BP_OF_32_ROWS("addq 24(%[state]), %[at]\n" BP_LOAD_TILE("(%[at],%[row])", "5"))
         "movq 8(%[state]), %[later]\n addq %[columns], %[later]\n movq 16(%[state]), %[asks]\n"
         "cmpq %[whole], %[asks]\n je 4f\n"
         "3:\n" BP_ASK_FOUR(0) "addq $256, %[later]\n decq %[asks]\n jnz 3b\n jmp 5f\n"
         "4:\n" BP_ASK_FOUR(0) BP_ASK_FOUR(256) BP_ASK_FOUR(512) BP_ASK_FOUR(768)
         BP_ASK_FOUR(1024) BP_ASK_FOUR(1280) BP_ASK_FOUR(1536) BP_ASK_FOUR(1792) "5:\n"
         "tdpbusd %%tmm6, %%tmm4, %%tmm0\n tdpbusd %%tmm7, %%tmm4, %%tmm1\n"
-        BP_OF_32_ROWS("tdpbusd %%tmm6, %%tmm5, %%tmm2\n tdpbusd %%tmm7, %%tmm5, %%tmm3\n addq $64, %[lower]\n")
-        "addq $64, %[upper]\n addq $2048, %[columns]\n decq %[left]\n jnz 1b\n" BP_MOVE_SUMS(BP_STORE_TILE)
-        : [upper] "+r"(upper), [lower] "+r"(lower), [columns] "+r"(columns), [left] "+r"(left), [later] "=&r"(later),
-          [asks] "=&r"(asks)
-        : [sums] "r"(sums), [pitch] "r"(pitch), [row] "r"(row_bytes), [is_new] "r"(is_new), [state] "r"(state),
-          [whole] "i"(ASKS_OF_TURN)
+        BP_OF_32_ROWS("tdpbusd %%tmm6, %%tmm5, %%tmm2\n tdpbusd %%tmm7, %%tmm5, %%tmm3\n")
+        "addq $8, %[taps]\n addq 32(%[state]), %[columns]\n cmpq %[end], %[taps]\n jb 1b\n"
+        BP_MOVE_SUMS(BP_STORE_TILE)
+        : [taps] "+r"(taps), [columns] "+r"(columns), [at] "=&r"(at), [later] "=&r"(later), [asks] "=&r"(asks)
+        : [sums] "r"(sums), [pitch] "r"(pitch), [rows] "r"(rows), [row] "r"(row_bytes), [end] "r"(end),
+          [state] "r"(state), [whole] "i"(ASKS_OF_TURN)
         : "memory", "cc");
 }
 
 // The same of all panels, for turns of `depth` steps, 16 at most: to set the shapes takes as long as several turns.
 INLINED void FUNC(add_turns_of_panels)(ulong* state, int* sums, const ulong rows, const ulong row_bytes,
-                                       const int row_count, const global char* columns, const ulong panel_bytes,
-                                       const int panels, const ulong turns, const ulong depth, const bool begins) {
+                                       const int row_count, const ulong* taps, const int turns, const ulong depth,
+                                       const global char* columns, const ulong panel_bytes, const int panels,
+                                       const bool begins) {
     const ulong upper = min(row_count, 16), lower = max(row_count - 16, 1);
     if (*state != (depth | (ulong)row_count << 8)) {
         // A palette, 16 sizes of rows in bytes, 16 numbers of rows, of which none may be 0.
@@ -118,21 +125,32 @@ INLINED void FUNC(add_turns_of_panels)(ulong* state, int* sums, const ulong rows
         __asm__ volatile("ldtilecfg (%[shapes])" : : [shapes] "r"(shapes) : "memory");
         *state = depth | (ulong)row_count << 8;
     }
+    state[3] = row_count > 16 ? 16 * row_bytes : 0, state[4] = depth * STEP_BYTES, state[5] = begins;
     for (int p = 0; p < panels; ++p)
-        FUNC(add_turns)(state, sums + p * PANEL_SUMS, rows, row_bytes, row_count, columns + p * panel_bytes, turns,
-                        begins);
+        FUNC(add_turns)(state, sums + p * PANEL_SUMS, rows, row_bytes, taps, taps + turns, columns + p * panel_bytes);
 }
 
 void FUNC(add_byte_products)(ulong* state, int* sums, PLACE rows, const ulong row_bytes, const int row_count,
                              const ulong* taps, const int tap_count, const int steps, const global char* columns,
                              const ulong panel_bytes, const int panels, const bool begins) {
+    if (tap_count > 1) {
+        FUNC(add_turns_of_panels)(state, sums, rows, row_bytes, row_count, taps, tap_count, steps, columns, panel_bytes,
+                                  panels, begins);
+        return;
+    }
     const int turns = steps / 16, rest = steps % 16;
-    if (turns)
-        FUNC(add_turns_of_panels)(state, sums, rows, row_bytes, row_count, columns, panel_bytes, panels, turns, 16,
-                                  begins);
-    if (rest)
-        FUNC(add_turns_of_panels)(state, sums, rows + turns * 64, row_bytes, row_count, columns + turns * 2048,
-                                  panel_bytes, panels, 1, rest, begins && !turns);
+    ulong places[MOST_TURNS];
+    for (int done = 0; done < turns; done += MOST_TURNS) {
+        const int count = min(MOST_TURNS, turns - done);
+        for (int i = 0; i < count; ++i) places[i] = *taps + (done + i) * 64;
+        FUNC(add_turns_of_panels)(state, sums, rows, row_bytes, row_count, places, count, 16,
+                                  columns + done * TURN_BYTES, panel_bytes, panels, begins && !done);
+    }
+    if (rest) {
+        places[0] = *taps + turns * 64;
+        FUNC(add_turns_of_panels)(state, sums, rows, row_bytes, row_count, places, 1, rest,
+                                  columns + turns * TURN_BYTES, panel_bytes, panels, begins && !turns);
+    }
 }
 #elif BYTE_PRODUCTS
 #define ROWS_BY_PITCH 1

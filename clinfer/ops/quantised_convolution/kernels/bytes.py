@@ -1,4 +1,4 @@
-"""Kernels of quantised convolutions: bytes on CPUs, and a reference."""
+"""Kernels of quantised convolutions for CPUs, whose tiles read bytes where they lie or from copies."""
 from __future__ import annotations
 
 from math import ceil, prod
@@ -10,7 +10,6 @@ from clinfer.kernels.contract import (
     BufferRef,
     Formats,
     Kernel,
-    KernelTable,
     Lowered,
     Operand,
     Stage,
@@ -21,7 +20,6 @@ from clinfer.kernels.contract import (
 )
 from clinfer.kernels.cost import time_of
 from clinfer.ops.convolution import ConvolutionProblem
-from clinfer.ops.convolution.kernels.reference import Reference
 from clinfer.ops.shared.byte_products import byte_tiles, flops_of, most_panels, tile_refusal
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
 from clinfer.ops.shared.float_products import IN_REGISTERS
@@ -33,12 +31,13 @@ from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed
 
 _FLOATS = ("f32", "f16", "bf16")
-_WHOLE, _SCALE, _START, _GRID = 1, 2, 3, 4
+WHOLE, SCALE, START, GRID = 1, 2, 3, 4
 _MOST_TAPS, _PATCH = 64, 1024
 """The limits in convolution_bytes.cl."""
-_MAKING, _GATHERING, _COPYING, _STORING = 2.0, 30.0, 0.2, 16.0
-"""Operations of f32 in the time of which a number becomes a byte, a byte is gathered, or is part of a patch that is
-copied, and a sum is scaled and stored."""
+MAKING, STORING = 2.0, 16.0
+_GATHERING, _COPYING = 30.0, 0.2
+"""Operations of f32 in the time of which a number becomes a byte, and a sum is scaled and stored; and in that of which
+a byte is gathered, or is part of a patch that is copied."""
 
 
 class BytesKernel(Kernel[ConvolutionProblem, int]):
@@ -57,7 +56,7 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         rank, inputs = problem.inputs[0].rank, problem.inputs
         blocks = byte_tiles(problem.capabilities).blocks("os", "is", self.pixel_bytes)
         weights = f"os_is_yx_{blocks}" if rank < 5 else Format.planar(rank).name
-        blocked = (Format.of("o_osv16") if index != _GRID else Format.planar(2) for index in range(2, len(inputs)))
+        blocked = (Format.of("o_osv16") if index != GRID else Format.planar(2) for index in range(2, len(inputs)))
         return Formats((self.data_format(rank), Format.of(weights), *blocked), (Format.of(BLOCKED_DATA[rank]),))
 
     def data_format(self, rank: int) -> Format:
@@ -86,7 +85,7 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         return tile_refusal(problem.capabilities, tile)
 
     def cost(self, problem: ConvolutionProblem, tile: int) -> float:
-        (rows, width), panels = _rows(problem, tile), _panels(problem)
+        (rows, width), panels = _rows(problem, tile), panels_of(problem)
         columns = panels * byte_tiles(problem.capabilities).columns
         pixels = rows * ceil(width / tile) * tile * problem.batch
         bytes_read = pixels * self._steps(problem) * self.pixel_bytes
@@ -94,7 +93,7 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         made, is_made = problem.inputs[0].count, not self.reads_as_is(problem)
         flops = (flops_of(bytes_read * columns, tile, problem.capabilities)
                  + bytes_read * ceil(panels / _shared_panels(problem, tile)) * copying
-                 + pixels * columns * _STORING + is_made * made * _MAKING)
+                 + pixels * columns * STORING + is_made * made * MAKING)
         return time_of(problem.capabilities.ceilings, flops=flops, launches=1 + is_made,
                        nbytes=problem.moved_bytes + 2 * is_made * made)
 
@@ -109,29 +108,31 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         kind = byte_tiles(problem.capabilities)
         constants = {**problem.has_bias, **kind.constants(tile), "PIXEL_BYTES": self.pixel_bytes}
         _, filter_y, filter_x = problem.filter_sizes
-        items = ceil(_panels(problem) / shared)
+        items = ceil(panels_of(problem) / shared)
         run = tiles_of_run(problem, rows * tiles * items * problem.batch, self._flops_of_tile(problem, tile, shared))
         arguments = {**problem.steps, "filter_y": filter_y, "filter_x": filter_x, "channels": channels,
                      "panels": shared, "row_pixels": width, "row_tiles": tiles, "tiles": rows * tiles, "run": run}
         work = Work((ceil(rows * tiles / run), items, problem.batch), (1, 1, 1))
-        operands = (Operand("INPUT0", read, held), _named("INPUT1", problem, _WHOLE),
-                    _named("INPUT2", problem, _SCALE), _named("START", problem, _START),
-                    _named("INPUT3", problem, _GRID), *_bias(problem), output_operand(problem, 0, output))
+        operands = product_operands(problem, Operand("INPUT0", read, held), output)
         views = problem.epilogue_views() if tile in IN_REGISTERS else problem.flat_epilogue_views()
-        adding = Stage("convolution_bytes.cl", operands, work, constants, arguments, views,
-                       recipe=kind.recipe)
+        adding = Stage("convolution_bytes.cl", operands, work, constants, arguments, views, recipe=kind.recipe)
         if not is_made:
             return Lowered((adding,))
-        making = Stage(self.making,
-                       (input_operand(problem, 0, data), _named("INPUT1", problem, _GRID), scratch_operand(0, held)),
-                       Work((sizes[2], sizes[1], batch), (1, 1, 1)))
-        return Lowered((making, adding), (prod(sizes),))
+        return Lowered((self.making_stage(problem, data, held), adding), (prod(sizes),))
+
+    def making_stage(self, problem: ConvolutionProblem, data: TensorView, held: TensorView,
+                     pads: tuple[int, int] = (0, 0)) -> Stage:
+        """The stage that makes bytes of the data, which begin so far (y, x) behind the border."""
+        operands = (input_operand(problem, 0, data), named_operand("INPUT1", problem, GRID), scratch_operand(0, held))
+        batch, blocks, rows, *_ = static(held.sizes)
+        return Stage(self.making, operands, Work((rows, blocks, batch), (1, 1, 1)),
+                     arguments={**problem.steps, "pad_y": pads[0], "pad_x": pads[1]})
 
     def _flops_of_tile(self, problem: ConvolutionProblem, tile: int, panels: int) -> float:
         """Operations of f32 that take as long as a tile of so many panels."""
         sums = tile * panels * byte_tiles(problem.capabilities).columns
         products = sums * self._steps(problem) * self.pixel_bytes
-        return flops_of(products, tile, problem.capabilities) + sums * _STORING
+        return flops_of(products, tile, problem.capabilities) + sums * STORING
 
     def _steps(self, problem: ConvolutionProblem) -> int:
         """Pixels of blocks of channels that the filter meets."""
@@ -158,30 +159,22 @@ class FewChannelsKernel(BytesKernel):
         return None if problem.groups.inputs < BLOCK else "made for few channels"
 
 
-class QuantisedReference(Reference):
-    """The same of bytes less a zero point."""
-
-    name = "quantised_convolution_ref"
-
-    def lower(self, problem: ConvolutionProblem, config: None) -> Lowered:
-        operands = (input_operand(problem, 0, data_view(problem.inputs[0])),
-                    input_operand(problem, _WHOLE, problem.weights_view), input_operand(problem, _SCALE),
-                    _named("INPUT3", problem, _GRID), *_bias(problem),
-                    output_operand(problem, 0, data_view(problem.outputs[0])))
-        return Lowered((Stage("quantised_convolution_ref.cl", operands, Work((problem.outputs[0].count,)),
-                              problem.has_bias, problem.steps, problem.epilogue_views()),))
+def product_operands(problem: ConvolutionProblem, data: Operand, output: TensorView) -> tuple[Operand, ...]:
+    """What stages read and write that multiply bytes."""
+    return (data, named_operand("INPUT1", problem, WHOLE), named_operand("INPUT2", problem, SCALE),
+            named_operand("START", problem, START), named_operand("INPUT3", problem, GRID), *bias_operands(problem),
+            output_operand(problem, 0, output))
 
 
-KERNELS = KernelTable((BytesKernel(), FewChannelsKernel(), QuantisedReference()), ConvolutionProblem)
-
-
-def _named(macro: str, problem: ConvolutionProblem, index: int) -> Operand:
+def named_operand(macro: str, problem: ConvolutionProblem, index: int) -> Operand:
+    """An input under another name."""
     return Operand(macro, BufferRef("input", index), TensorView.of(problem.inputs[index]))
 
 
-def _bias(problem: ConvolutionProblem) -> tuple[Operand, ...]:
+def bias_operands(problem: ConvolutionProblem) -> tuple[Operand, ...]:
+    """The bias, if there is one."""
     index = problem.primitive.bias_input
-    return () if index is None else (_named("BIAS", problem, index),)
+    return () if index is None else (named_operand("BIAS", problem, index),)
 
 
 def _rows(problem: ConvolutionProblem, tile: int) -> tuple[int, int]:
@@ -196,7 +189,8 @@ def _views(problem: ConvolutionProblem, tile: int) -> tuple[TensorView, TensorVi
     return problem.flat_views
 
 
-def _panels(problem: ConvolutionProblem) -> int:
+def panels_of(problem: ConvolutionProblem) -> int:
+    """Panels of output channels."""
     return ceil(problem.groups.outputs / byte_tiles(problem.capabilities).columns)
 
 
@@ -204,5 +198,5 @@ def _shared_panels(problem: ConvolutionProblem, tile: int) -> int:
     if not problem.is_static:
         return 1
     rows, width = _rows(problem, tile)
-    return computed(shared_panels, rows * ceil(width / tile) * problem.batch, _panels(problem),
+    return computed(shared_panels, rows * ceil(width / tile) * problem.batch, panels_of(problem),
                     problem.capabilities.compute_units, most_panels(byte_tiles(problem.capabilities), tile))
