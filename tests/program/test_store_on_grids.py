@@ -16,7 +16,7 @@ from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.matmul import MatMul
-from clinfer.ops.pooling import MaxPool
+from clinfer.ops.pooling import AvgPool, MaxPool
 from clinfer.ops.pooling.kernels import PoolingProblem
 from clinfer.ops.reorder import Reorder
 from clinfer.ops.reshape import Reshape
@@ -106,8 +106,7 @@ def test_a_chain_of_convolutions_gives_what_it_does_with_floats(
 def test_nothing_turns_data_into_bytes_again(engine: Engine, rng: np.random.Generator) -> None:
     program = _program(engine, _two(rng, rounded("second", "relu"), "second"))
     by_name = {node.primitive.id: node for node in program.nodes}
-    assert [len(implementation.stages) for implementation in by_name["b"].implementations] == [1] * len(
-        by_name["b"].implementations)
+    assert all(implementation.problem.inputs[0].element_type.grid for implementation in by_name["b"].implementations)
     assert isinstance(by_name["a"].primitive.fused_ops[-1].primitive, Convert)
     assert not any(isinstance(node.primitive, FakeQuantize) for node in program.nodes)
 
@@ -200,9 +199,9 @@ def test_the_reference_of_convolutions_reads_bytes(engine: Engine, rng: np.rando
 
 
 def test_other_readers_keep_floats(engine: Engine, rng: np.random.Generator) -> None:
-    """Additions, outputs of the model, and levels that products do not know."""
-    added = Eltwise("added", ("second", "relu"), mode="Add")
-    with_others = _two(rng, [*rounded("second", "relu"), added], "second")
+    """Means of windows, outputs of the model, and levels that products do not know."""
+    mean = AvgPool("mean", ("second",), strides=(2, 2), kernel=(2, 2))
+    with_others = _two(rng, [*rounded("second", "relu"), mean], "second")
     given_out = Topology(*_two(rng, rounded("second", "relu"), "second"),
                          outputs={"b": Port("b"), "second": Port("second")})
     without_zero = _two(rng, rounded("second", "relu", 0.5, 3.0), "second")
@@ -211,6 +210,18 @@ def test_other_readers_keep_floats(engine: Engine, rng: np.random.Generator) -> 
                             FakeQuantize("second", ("relu", "low", "high", "low", "high"), levels=256)], "second")
     for topology in (with_others, given_out, without_zero, by_channel):
         assert len(_on_grids(_program(engine, topology))) == 1
+
+
+def test_additions_read_bytes(engine: Engine, rng: np.random.Generator) -> None:
+    """As in residual blocks; what only additions read stays floats."""
+    topology = Topology(*_two(rng, rounded("second", "relu"), "second"), *rounded("third", "b"),
+                        *convolution(rng, "c", "third", inputs=33), *rounded("fourth", "c"),
+                        Eltwise("sum", ("fourth", "second"), mode="Add"), Eltwise("high", ("sum",), mode="Relu"))
+    stored, floats = _program(engine, topology), _program(engine, topology, False)
+    assert len(_on_grids(stored)) == 3 and len(stored.nodes) == len(floats.nodes)
+    for shape in ((2, CHANNELS, 11, 14), (1, CHANNELS, 3, 3)):
+        x = _on_levels(rng, *shape)
+        assert_close(_run(stored, x), _run(floats, x), 1e-2, str(shape))
 
 
 def test_what_is_no_number_is_the_lowest_level(engine: Engine, rng: np.random.Generator) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from clinfer.base.element_type import ElementType
 from clinfer.base.grid import MOST_LEVELS, Grid
 from clinfer.ops.convert import Convert
+from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.quantised_convolution import QuantisedConvolution
@@ -18,7 +19,8 @@ from clinfer.topology import Port
 _DATA = 0
 _STORED, _MOVED, _CONVERTED = 3, 6, 5
 """Bytes by which an element is less to write where it is stored as one of its own, and less to read and write where it
-is moved; and those that it takes to make a float of it again."""
+is moved; and those that it takes to make a float of it again, but for element-wise operations, which do that as they
+read it."""
 
 
 def store_on_grids(graph: Graph, context: BuildContext) -> None:
@@ -58,8 +60,9 @@ def grid_of_levels(graph: Graph, context: BuildContext, node: Node) -> Grid | No
 
 def _saves_bytes(graph: Graph, spread: Spread) -> bool:
     moved = sum(not mover.primitive.reinterprets_input for mover in spread.movers)
-    converted = len({port for port, _ in _others(spread)})
-    return bool(spread.readers) and (
+    others = _others(spread)
+    converted = len({port for port, reader in others if not isinstance(reader.primitive, Eltwise)})
+    return len(spread.readers) + moved > len(others) and (
         _STORED * len(spread.sources) + _MOVED * moved > _CONVERTED * converted)
 
 
@@ -77,15 +80,25 @@ def _multiplies(reader: Node, index: int) -> bool:
 
 def _store_all(graph: Graph, context: BuildContext, spread: Spread, kind: ElementType) -> None:
     for port in dict.fromkeys(port for port, _ in _others(spread)):
-        readers = [reader for read, reader in _others(spread) if read == port]
-        converted = _converted(graph, context, readers, port, "f32")
-        for reader in readers:
-            for index in (index for index, read in enumerate(reader.inputs) if read == port):
-                graph.set_input(reader.id, index, converted)
+        readers = {reader.id: reader for read, reader in _others(spread) if read == port}
+        fusing = [reader for reader in readers.values() if isinstance(reader.primitive, Eltwise)]
+        together = [reader for reader in readers.values() if reader not in fusing]
+        for group in (*([reader] for reader in fusing), together):
+            _read_floats(graph, context, port, group)
     for mover in spread.movers:
         mover.layouts = tuple(replace(layout, element_type=kind) for layout in mover.layouts)
     for source in spread.sources:
         _store(graph, context, graph[source.primitive], kind)
+
+
+def _read_floats(graph: Graph, context: BuildContext, port: Port, readers: list[Node]) -> None:
+    """Let some of those who read a tensor read one of f32 that is made of it."""
+    if not readers:
+        return
+    converted = _converted(graph, context, readers, port, "f32")
+    for reader in readers:
+        for index in (index for index, read in enumerate(reader.inputs) if read == port):
+            graph.set_input(reader.id, index, converted)
 
 
 def _store(graph: Graph, context: BuildContext, node: Node, kind: ElementType) -> None:
