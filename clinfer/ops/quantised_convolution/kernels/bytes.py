@@ -124,9 +124,10 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
                      pads: tuple[int, int] = (0, 0)) -> Stage:
         """The stage that makes bytes of the data, which begin so far (y, x) behind the border."""
         operands = (input_operand(problem, 0, data), named_operand("INPUT1", problem, GRID), scratch_operand(0, held))
-        batch, blocks, rows, *_ = static(held.sizes)
-        return Stage(self.making, operands, Work((rows, blocks, batch), (1, 1, 1)),
-                     arguments={**problem.steps, "pad_y": pads[0], "pad_x": pads[1]})
+        batch, blocks, rows, *row = static(held.sizes)
+        run = tiles_of_run(problem, rows * blocks * batch, prod(row) * MAKING)
+        return Stage(self.making, operands, Work((ceil(rows / run), blocks, batch), (1, 1, 1)),
+                     arguments={**problem.steps, "pad_y": pads[0], "pad_x": pads[1], "run": run})
 
     def _flops_of_tile(self, problem: ConvolutionProblem, tile: int, panels: int) -> float:
         """Operations of f32 that take as long as a tile of so many panels."""
