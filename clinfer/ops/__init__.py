@@ -94,6 +94,7 @@ _TYPES: dict[str, tuple[str, ...]] = {
     "segment_max": ("SegmentMax",),
     "shape_of": ("ShapeOf",),
     "shuffle_channels": ("ShuffleChannels",),
+    "shuffled_parts": (),
     "slice": ("Slice", "StridedSlice"),
     "slice_scatter": ("SliceScatter",),
     "softmax": ("Softmax", "LogSoftmax"),

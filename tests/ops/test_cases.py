@@ -36,7 +36,7 @@ _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_r
               "convolution_mma_rows", "convolution_wgmma_patches", "convolution_bytes", "convolution_bytes_few",
               "convolution_bytes_runs", "convolution_bytes_few_runs", "convolution_ref_channels_last",
               "quantised_convolution_ref", "random_uniform_ref", "mvn_left_to_readers", "winograd_ref",
-              "transpose_kept_rows", "transpose_kept_ref"}
+              "transpose_kept_rows", "transpose_kept_ref", "shuffled_parts_pairs", "shuffled_parts_ref"}
 
 
 @pytest.mark.parametrize("op, case", ROWS, ids=[f"{op}-{case.name}" for op, case in ROWS])

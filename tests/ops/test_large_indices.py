@@ -25,10 +25,12 @@ from tests.ops.test_cases import ROWS
 
 _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "rope_ref", "append_rows", "append_ref", "quantise_rows_ref",
               "dequantise_rows_ref", "matmul_blocks", "matmul_blocks_bf16", "mvn_left_to_readers",
-              "reorder_nibbles", "convert_nibbles", "quantised_convolution_ref", "winograd", "winograd_ref"}
+              "reorder_nibbles", "convert_nibbles", "quantised_convolution_ref", "winograd", "winograd_ref",
+              "shuffled_parts_ref"}
 """Those that no row asks for (`test_cases.py`); matmul_blocks, matmul_blocks_bf16, reorder_nibbles:
 `test_compressed_weights.py`; quantised_convolution_ref: `test_byte_products.py`;
-winograd, winograd_ref: `test_winograd.py`; append_rows, append_ref: `test_turn_into_caches.py`."""
+winograd, winograd_ref: `test_winograd.py`; append_rows, append_ref: `test_turn_into_caches.py`; shuffled_parts_ref:
+`test_join_shuffles.py`."""
 KERNELS = [(op.name, kernel) for op in all_operations() for table in op.kernels.values() for kernel in table.kernels
            if kernel.supports_large and kernel.name not in _ELSEWHERE]
 

@@ -67,7 +67,7 @@ def _two(rng: np.random.Generator, between: list[Primitive], last: str) -> Topol
 def _program(engine: Engine, topology: Topology, is_stored: bool = True, **forced: str) -> Program:
     """`forced`: the kernels of primitives."""
     options = BuildOptions({name: ("", kernel) for name, kernel in forced.items()},
-                           frozenset([] if is_stored else [PASS]))
+                           frozenset(["join_shuffles"] if is_stored else [PASS]))
     return compile_topology(engine, topology, OpenVinoShapeInference(), options)
 
 

@@ -33,6 +33,7 @@ from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_groups import join_groups
 from clinfer.program.passes.join_parts import join_parts
 from clinfer.program.passes.join_projections import join_projections
+from clinfer.program.passes.join_shuffles import join_shuffles
 from clinfer.program.passes.keep_caches_narrow import keep_caches_narrow
 from clinfer.program.passes.keep_filters_compressed import keep_filters_compressed
 from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
@@ -99,6 +100,7 @@ PIPELINE: tuple[Pass, ...] = (
     float_integer_products,
     note_data_grids,
     store_on_grids,
+    join_shuffles,
     fuse_eltwise,
     fuse_factor,
     transform_filters,
@@ -144,6 +146,7 @@ OPTIONAL: tuple[Pass, ...] = (
     float_integer_products,
     note_data_grids,
     store_on_grids,
+    join_shuffles,
     fuse_eltwise,
     fuse_factor,
     transform_filters,

@@ -1,0 +1,2 @@
+"""No rows: models have no such operation (tests/program/test_join_shuffles.py)."""
+CASES = ()
