@@ -2,9 +2,10 @@
 // One work-item computes tiles (tile_runs.h, ARG_TILES in all) of TILE_ROWS pixels x a panel of PANEL_COLUMNS output
 // channels. Tile registers read the data where they lie: what a pixel meets of a block of channels in a row of the
 // filter is one run of ARG_STEPS times four bytes (with ARG_ROW_RUNS above 1 each element of the row by itself), and
-// those of the next pixel lie a stride behind. Pixels follow each other in one of the rows that the output is taken for
-// (ARG_ROW_PIXELS each, in ARG_ROW_TILES tiles). Such a row may go on from one row of the output to the next, which
-// begins ARG_ROW_WIDTH pixels behind; what lies between the two is computed and not stored.
+// those of the next pixel lie a stride behind. Pixels follow each other in one of the ARG_ROWS rows that the output is
+// taken for (ARG_ROW_PIXELS each); the first tiles of all rows come first, so that few change the shapes of registers.
+// Such a row may go on from one row of the output to the next, which begins ARG_ROW_WIDTH pixels behind; what lies
+// between the two is computed and not stored.
 // Views: data [B, blocks, Y, X, PIXEL_BYTES], with all that filters meet (convolution_to_bytes.cl,
 // convolution_to_fours.cl), output [B, C, 1, Y, X] in blocks of 16 channels; weights [panels, blocks, y, x,
 // PIXEL_BYTES / STEP_VALUES, PANEL_COLUMNS, STEP_VALUES]; scales [O], what sums start with [O] and bias [O] in blocks
@@ -20,7 +21,7 @@
 #define ARG_ROW_RUNS 1
 #define ARG_FILTER_Y 1
 #define ARG_ROW_PIXELS 1
-#define ARG_ROW_TILES 1
+#define ARG_ROWS 1
 #define ARG_ROW_WIDTH 1
 #define ARG_TILES 1
 #endif
@@ -62,7 +63,7 @@ KERNEL(convolution_bytes_runs)(const global INPUT0_TYPE* restrict data, const gl
     STATE(state);
     ASK_FOR(state, 2 * ARG_STEPS * STEP_BYTES, CEIL_DIV(ARG_STEPS * ASKS_OF_TURN, 16));
     EACH_TILE_OF_RUN(0, tile, ARG_TILES) {
-        const int row = tile / ARG_ROW_TILES, first = tile % ARG_ROW_TILES * TILE_ROWS;
+        const int row = tile % ARG_ROWS, first = tile / ARG_ROWS * TILE_ROWS;
         const int pixels = min(TILE_ROWS, ARG_ROW_PIXELS - first);
         const global uchar* from =
             picture + row * ARG_STRIDE_Y * INPUT0_PITCH_2 + first * ARG_STRIDE_X * PIXEL_BYTES;
