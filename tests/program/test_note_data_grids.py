@@ -1,6 +1,7 @@
 """Products that learn that their data are whole numbers times a step: which do, and what they then compute."""
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -150,6 +151,18 @@ def test_other_convolutions_stay(engine: Engine, rng: np.random.Generator) -> No
                      _convolution(rng, _whole(rng, (8, 3, 3, 3)))):
         graph = graph_after(engine, topology, (infer_layouts, note_data_grids))
         assert type(graph["y"].primitive) in (Convolution, GroupConvolution)
+
+
+@pytest.mark.parametrize("has_registers", [False, True])
+def test_few_outputs_fill_tile_registers(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch,
+                                         has_registers: bool) -> None:
+    """Of data of three channels."""
+    device = replace(engine.capabilities, tile_registers=has_registers)
+    monkeypatch.setattr(engine, "capabilities", device)
+    for outputs, is_noted in ((15, False), (16, has_registers), (32, True)):
+        topology = _convolution(rng, _whole(rng, (outputs, 3, 3, 3)))
+        graph = graph_after(engine, topology, (infer_layouts, note_data_grids))
+        assert isinstance(graph["y"].primitive, QuantisedConvolution) == (is_noted and device.multiplies_bytes)
 
 
 def test_products_find_whole_numbers_behind_floats(engine: Engine, rng: np.random.Generator) -> None:

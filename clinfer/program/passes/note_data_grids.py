@@ -27,9 +27,9 @@ from clinfer.topology import Port
 
 MOST_DEPTH = 1 << 16
 """Products of bytes of which every sum fits 32 bits."""
-MANY_CHANNELS, LEAST_INPUTS, LEAST_OUTPUTS = 16, 3, 32
+MANY_CHANNELS, LEAST_INPUTS, LEAST_OUTPUTS, LEAST_OUTPUTS_IN_REGISTERS = 16, 3, 32, 16
 """Convolutions that multiply bytes have many input channels, or these of both: with fewer inputs half of a pixel's four
-bytes are nothing, with fewer outputs half of a tile's columns."""
+bytes are nothing, with fewer outputs half of a tile's columns, which does not matter to tile registers."""
 
 
 def note_data_grids(graph: Graph, context: BuildContext) -> None:
@@ -52,13 +52,14 @@ def multiplies_bytes(graph: Graph, context: BuildContext, node: Node) -> bool:
     if type(node.primitive) is not Convolution or not context.engine.capabilities.multiplies_bytes:
         return False
     weights = graph.layout(node.inputs[1])
-    return (weights.is_static and _is_shaped_for_bytes(weights.static_shape)
+    return (weights.is_static and _is_shaped_for_bytes(context, weights.static_shape)
             and _grid_of(graph, context, node.inputs[0]) is not None)
 
 
-def _is_shaped_for_bytes(filter_shape: StaticShape) -> bool:
+def _is_shaped_for_bytes(context: BuildContext, filter_shape: StaticShape) -> bool:
     outputs, inputs, *filters = filter_shape
-    is_worth_it = inputs >= MANY_CHANNELS or (inputs >= LEAST_INPUTS and outputs >= LEAST_OUTPUTS)
+    least = LEAST_OUTPUTS_IN_REGISTERS if context.engine.capabilities.tile_registers else LEAST_OUTPUTS
+    is_worth_it = inputs >= MANY_CHANNELS or (inputs >= LEAST_INPUTS and outputs >= least)
     return (len(filters) <= 2 and is_worth_it and outputs * math.prod(filters) > 0
             and inputs * math.prod(filters) <= MOST_DEPTH)
 
@@ -104,7 +105,7 @@ def _note_convolution(graph: Graph, context: BuildContext, node: Node) -> None:
     if weights is None or types != {"f32"} or given.has_factor or given.fused_ops or given.output_padding:
         return
     shape = weights.layout.static_shape
-    if not _is_shaped_for_bytes(shape):
+    if not _is_shaped_for_bytes(context, shape):
         return
     grid = _grid_of(graph, context, given.inputs[0])
     found = None if grid is None else whole_numbers_of(weights.on_host(context.stream).reshape(shape[0], -1))
