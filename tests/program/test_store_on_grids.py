@@ -111,7 +111,7 @@ def test_nothing_turns_data_into_bytes_again(engine: Engine, rng: np.random.Gene
     assert not any(isinstance(node.primitive, FakeQuantize) for node in program.nodes)
 
 
-@pytest.mark.parametrize("kernel", ["pool_fsv16", "pool_windows", "pool_ref"])
+@pytest.mark.parametrize("kernel", ["pool_bytes", "pool_fsv16", "pool_windows", "pool_ref"])
 def test_the_largest_of_windows_is_stored_too(engine: Engine, rng: np.random.Generator, kernel: str) -> None:
     pool = MaxPool("pooled", ("second",), strides=(2, 2), pads_begin=(1, 1), pads_end=(1, 1), kernel=(3, 3))
     topology = _two(rng, [*rounded("second", "relu"), pool], "pooled")

@@ -5,13 +5,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, prod
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
+from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
+    BufferRef,
     Constant,
     Formats,
     Kernel,
     KernelTable,
     Lowered,
+    Operand,
     Problem,
     Stage,
     Work,
@@ -23,6 +27,7 @@ from clinfer.ops.pooling.op import AdaptiveMaxPool, AdaptivePool, AvgPool, MaxPo
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.reduction import LOWEST
 from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.tile_runs import tiles_of_run
 from clinfer.ops.shared.view_copy import storage_type
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
@@ -30,7 +35,10 @@ from clinfer.runtime.capabilities import Capabilities
 _BLOCKED = ("b_fs_yx_fsv16", "b_fs_zyx_fsv16")
 _CHANNELS_LAST = ("byxf",)
 _LETTERS = "ZYX"
-_RUN = 64
+_RUN, _MOST_WIDTH = 64, 1024
+"""The latter is the limit in pool_bytes.cl."""
+_BYTE_FLOPS = 1.0
+"""Operations of f32 in the time of which a byte of a row is looked at."""
 _LISTS = ("kernel", "stride", "dilation", "begin", "end")
 
 
@@ -165,6 +173,48 @@ class Blocks(Windows):
         return problem.mean_refusal() or super().supports(problem, config)
 
 
+class Bytes(_Pool):
+    """The largest of windows of bytes in blocks of 16 channels, for CPUs."""
+
+    name = "pool_bytes"
+    has_epilogue = False
+    efficiency = 0.9
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def supports(self, problem: PoolingProblem, config: None) -> str | None:
+        data, result = problem.as_stored.inputs[0], problem.as_stored.outputs[0]
+        if not problem.is_max or {data.element_type.name, result.element_type.name} != {"u8"}:
+            return "made for the largest of bytes"
+        if len(problem.outputs) > 1:
+            return "positions are asked for"
+        if data.format.name != _BLOCKED[0] or len(problem.primitive.kernel) != 2:
+            return f"data in {data.format} is not two spatial axes blocked by 16 channels"
+        if data.padding or result.padding:
+            return "padded tensors"
+        return "windows have holes" if set(problem.primitive.dilations) != {1} else None
+
+    def accepts(self, problem: PoolingProblem, config: None) -> str | None:
+        width = problem.inputs[0].shape[-1]
+        return None if isinstance(width, int) and width <= _MOST_WIDTH else "a row may have too many pixels"
+
+    def lower(self, problem: PoolingProblem, config: None) -> Lowered:
+        data, result = _pixels(problem.inputs[0]), _pixels(problem.outputs[0])
+        batch, blocks, rows, *_ = static(result.sizes)
+        run = tiles_of_run(problem, rows * blocks * batch, prod(static(data.sizes)[3:]) * _BYTE_FLOPS)
+        operands = (Operand("INPUT0", BufferRef("input", 0), data), Operand("OUTPUT0", BufferRef("output", 0), result))
+        stage = _clipped_stage(problem, "pool_bytes.cl", Work((ceil(rows / run), blocks, batch), (1, 1, 1)), {})
+        return Lowered((replace(stage, operands=operands, arguments={**stage.arguments, "run": run},
+                                epilogue_views=None),))
+
+
+def _pixels(layout: Layout) -> TensorView:
+    """A tensor of bytes in blocks as [B, blocks, Y, X, 16]."""
+    batch, channels, *spatial = static(layout.shape)
+    return TensorView.dense(ElementType.of("u8"), (batch, ceil(channels / 16), *spatial, 16))
+
+
 class ChannelsLast(Windows):
     """Windows of data whose channels lie together, 16 at a time."""
 
@@ -218,7 +268,7 @@ def _clipped_stage(problem: PoolingProblem, source: str, work: Work, shape: dict
     return Stage(source, all_operands(problem), work, {**constants, **shape}, arguments, stretched_epilogue(problem))
 
 
-KERNELS = KernelTable((Blocks(), ChannelsLast(), Rows(), Windows(), Reference()), PoolingProblem)
+KERNELS = KernelTable((Bytes(), Blocks(), ChannelsLast(), Rows(), Windows(), Reference()), PoolingProblem)
 
 
 # -- a given number of windows ----------------------------------------------------------------------
