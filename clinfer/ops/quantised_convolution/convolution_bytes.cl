@@ -41,6 +41,22 @@
 #define FILTER_ROWS (INPUT0_SIZE_1 * ARG_FILTER_Y)
 
 #if TILE_ROWS > 14
+#define CHANNELS_AT(i, distance) vload4(0, (const global uint*)(begins[i] + (distance)))
+
+// An element of the filter and a block of channels.
+typedef struct { int block, y, x; } FUNC(tap);
+
+// How far what it meets lies behind what the first one meets, in bytes; it becomes the next one.
+INLINED int FUNC(next_tap)(FUNC(tap)* tap ARGS) {
+    const int distance = tap->block * INPUT0_PITCH_1 + tap->y * ARG_DILATION_Y * INPUT0_PITCH_2
+                         + tap->x * ARG_DILATION_X * BLOCK;
+    if (++tap->x == ARG_FILTER_X) {
+        tap->x = 0;
+        if (++tap->y == ARG_FILTER_Y) tap->y = 0, ++tap->block;
+    }
+    return distance;
+}
+
 // Gathers `count` elements of the filter from `tap` on: the blocks of 16 channels that they meet, for `pixels` pixels
 // of the output from `first` on.
 void FUNC(gather)(uchar* to, const global uchar* data, const int tap, const int count, const int first,
@@ -56,22 +72,26 @@ void FUNC(gather)(uchar* to, const global uchar* data, const int tap, const int 
         is_inside &= y >= 0 && y + (ARG_FILTER_Y - 1) * ARG_DILATION_Y < INPUT0_SIZE_2
                      && x >= 0 && x + (ARG_FILTER_X - 1) * ARG_DILATION_X < INPUT0_SIZE_3;
     }
-    int row = tap / ARG_FILTER_X, column = tap % ARG_FILTER_X;
-    for (int n = 0; n < count; ++n, to += BLOCK) {
-        const int block = row / ARG_FILTER_Y, y = row % ARG_FILTER_Y * ARG_DILATION_Y, x = column * ARG_DILATION_X;
-        const int distance = block * INPUT0_PITCH_1 + y * INPUT0_PITCH_2 + x * BLOCK;
-        if (is_inside) {
-            #pragma unroll 8
-            for (int i = 0; i < TILE_ROWS; ++i) vstore16(vload16(0, begins[i] + distance), 0, to + i * ROW_BYTES);
-        } else {
-            const uchar16 outside = (uchar16)zero & FUNC(existing)(ARG_CHANNELS - block * BLOCK);
-            for (int i = 0; i < TILE_ROWS; ++i) {
-                const bool is_there = (uint)(from_y[i] + y) < (uint)INPUT0_SIZE_2
-                                      && (uint)(from_x[i] + x) < (uint)INPUT0_SIZE_3;
-                vstore16(is_there ? vload16(0, begins[i] + distance) : outside, 0, to + i * ROW_BYTES);
-            }
+    FUNC(tap) place = {tap / ARG_FILTER_X / ARG_FILTER_Y, tap / ARG_FILTER_X % ARG_FILTER_Y, tap % ARG_FILTER_X};
+    int left = count;
+    // Four at a time make a line of the cache.
+    for (; is_inside && left >= 4; left -= 4, to += 4 * BLOCK) {
+        const int one = FUNC(next_tap)(&place PASS_ARGS), two = FUNC(next_tap)(&place PASS_ARGS);
+        const int three = FUNC(next_tap)(&place PASS_ARGS), four = FUNC(next_tap)(&place PASS_ARGS);
+        #pragma unroll 8
+        for (int i = 0; i < TILE_ROWS; ++i)
+            vstore16((uint16)(CHANNELS_AT(i, one), CHANNELS_AT(i, two), CHANNELS_AT(i, three), CHANNELS_AT(i, four)), 0,
+                     (uint*)(to + i * ROW_BYTES));
+    }
+    for (; left > 0; --left, to += BLOCK) {
+        const uchar16 outside = (uchar16)zero & FUNC(existing)(ARG_CHANNELS - place.block * BLOCK);
+        const int y = place.y * ARG_DILATION_Y, x = place.x * ARG_DILATION_X;
+        const int distance = FUNC(next_tap)(&place PASS_ARGS);
+        for (int i = 0; i < TILE_ROWS; ++i) {
+            const bool is_there = (uint)(from_y[i] + y) < (uint)INPUT0_SIZE_2
+                                  && (uint)(from_x[i] + x) < (uint)INPUT0_SIZE_3;
+            vstore16(is_there ? vload16(0, begins[i] + distance) : outside, 0, to + i * ROW_BYTES);
         }
-        if (++column == ARG_FILTER_X) column = 0, ++row;
     }
 }
 
@@ -79,7 +99,7 @@ void FUNC(add_up)(ulong* state, int* sums, const global uchar* data, const globa
                   const int row, const int first, const int pixels, const uchar zero ARGS) {
     const int taps = FILTER_ROWS * ARG_FILTER_X;
     const ulong whole[1] = {0};
-    uchar rows[TILE_ROWS * ROW_BYTES];
+    uchar rows[TILE_ROWS * ROW_BYTES] __attribute__((aligned(64)));
     for (int tap = 0; tap < taps; tap += MOST_TAPS) {
         const int count = min(MOST_TAPS, taps - tap);
         FUNC(gather)(rows, data, tap, count, first, pixels, zero PASS_ARGS);

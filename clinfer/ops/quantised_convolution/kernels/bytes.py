@@ -35,7 +35,7 @@ WHOLE, SCALE, START, GRID = 1, 2, 3, 4
 _MOST_TAPS, _PATCH = 64, 1024
 """The limits in convolution_bytes.cl."""
 MAKING, STORING = 2.0, 16.0
-_GATHERING, _COPYING = 30.0, 0.2
+_GATHERING, _COPYING = 10.0, 0.2
 """Operations of f32 in the time of which a number becomes a byte, and a sum is scaled and stored; and in that of which
 a byte is gathered, or is part of a patch that is copied."""
 
