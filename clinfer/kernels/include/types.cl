@@ -121,8 +121,9 @@ CLINFER_ROUNDED(float16, _16, 16, ushort16, convert_uint16, as_float16)
 // convert_uchar16_sat_rte is a call of a function with some compilers.
 #define CLINFER_TO_BYTES(n) \
     static inline uchar##n clinfer_to_bytes##n(float##n v) { \
-        const float##n positive = v > 0.0f ? v : 0.0f; \
-        return convert_uchar##n(as_uint##n((positive < 255.0f ? positive : 255.0f) + 0x1.8p23f)); \
+        const float##n positive = select((float##n)0.0f, v, v > 0.0f); \
+        const float##n clipped = select((float##n)255.0f, positive, positive < 255.0f); \
+        return convert_uchar##n(as_uint##n(clipped + 0x1.8p23f)); \
     }
 CLINFER_TO_BYTES(4)
 CLINFER_TO_BYTES(8)
