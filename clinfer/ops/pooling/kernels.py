@@ -177,7 +177,6 @@ class Bytes(_Pool):
     """The largest of windows of bytes in blocks of 16 channels, for CPUs."""
 
     name = "pool_bytes"
-    has_epilogue = False
     efficiency = 0.9
 
     def targets(self, device: Capabilities) -> str | None:
@@ -187,8 +186,8 @@ class Bytes(_Pool):
         data, result = problem.as_stored.inputs[0], problem.as_stored.outputs[0]
         if not problem.is_max or {data.element_type.name, result.element_type.name} != {"u8"}:
             return "made for the largest of bytes"
-        if len(problem.outputs) > 1:
-            return "positions are asked for"
+        if len(problem.outputs) > 1 or problem.primitive.fused_ops:
+            return "positions are asked for, or fused operations"
         if data.format.name != _BLOCKED[0] or len(problem.primitive.kernel) != 2:
             return f"data in {data.format} is not two spatial axes blocked by 16 channels"
         if data.padding or result.padding:
