@@ -25,6 +25,7 @@ CASES = (
     _row((2, 1, 3, 1, 2), (2, 4, 3, 2, 2), kind="u8"),
     _row((4, 1, 24), (3, 1), "bidirectional", sequence=(((2, 1, 24),), ((1, 1, 24),))),
     _row((5, 1), (1, 7), "bidirectional", "f16"),
+    _row((5, 1), (1, 70), "bidirectional", sequence=(((2, 1),), ((9, 1),))),
     _row((2, 1), (4, 1, 2, 1), "bidirectional", sequence=(((1, 9),), ((2, 1),))),
     _row((3, 4), (2, 3, 5, 4), "explicit", mapping=(1, 3)),
     _row((6,), (6, 9), "explicit", "i32", mapping=(0,)),

@@ -7,7 +7,7 @@ from functools import cached_property
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, KernelTable
 from clinfer.ops.broadcast.op import Broadcast
-from clinfer.ops.shared.copying import CopyReference, CopyRows
+from clinfer.ops.shared.copying import CopyReference, CopyRows, CopyStrided
 from clinfer.ops.shared.data_formats import unblocked_data_formats
 from clinfer.ops.shared.view_copy import CopyProblem, ViewCopy
 
@@ -30,5 +30,5 @@ class BroadcastProblem(CopyProblem):
                                     data.insert_axes(inserted, pitch=1).broadcast(result.shape)),)
 
 
-KERNELS = KernelTable((CopyRows("broadcast", has_epilogue=True), CopyReference("broadcast", has_epilogue=True)),
-                      BroadcastProblem)
+KERNELS = KernelTable(tuple(kernel("broadcast", has_epilogue=True)
+                            for kernel in (CopyRows, CopyStrided, CopyReference)), BroadcastProblem)

@@ -13,7 +13,7 @@ from clinfer.kernels.contract import BufferRef, Constant, Formats, Kernel, Kerne
 from clinfer.kernels.cost import time_of
 from clinfer.ops.concat.op import Concat
 from clinfer.ops.shared.block_copying import CopyBlocks
-from clinfer.ops.shared.copying import CopyReference, CopyRows, local_items, piece_of
+from clinfer.ops.shared.copying import CopyReference, CopyRows, CopyStrided, local_items, piece_of
 from clinfer.ops.shared.view_copy import CopyProblem, ViewCopy, storage_type
 from clinfer.ops.shared.views import Index, along_axis_in_turn, index_view, open_view, static
 
@@ -153,4 +153,5 @@ def _known(number: Size) -> Pitch:
     return number if isinstance(number, int) else None
 
 
-KERNELS = KernelTable((CopyRows("concat"), CopyBlocks("concat"), CopyJoined(), CopyReference("concat")), ConcatProblem)
+KERNELS = KernelTable((CopyRows("concat"), CopyBlocks("concat"), CopyJoined(), CopyStrided("concat"),
+                       CopyReference("concat")), ConcatProblem)

@@ -24,5 +24,6 @@ CASES = (
     _row((2, 3, 4, 6), np.array([True, False, True, True]), "mask", "u8"),
     _row((2, 3, 2, 3, 20), np.array([1]), kind="boolean"),
     _row((9,), np.array([0], np.int32), kind="i32"),
+    _row((3, 300), np.array([1]), sequence=(((2, 9),), ((1, 40),))),
     _row((4, 5), np.array([], np.int64)),
 )

@@ -17,8 +17,10 @@ from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Problem, Stage, Work
 from clinfer.kernels.cost import time_of
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis
+from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.view_copy import CopyKernel, CopyProblem, ViewCopy, copy_stage
 from clinfer.ops.shared.views import at_least_one_axis, open_view, static
+from clinfer.runtime.capabilities import Capabilities
 
 LOCAL_SIZE = 64
 TILE = 16
@@ -137,6 +139,39 @@ class CopyRows(_ArrangedCopy):
         *outer, length = static(views[1].sizes)
         return copy_stage(problem, copy, "copy_rows.cl", views, Work((-(-length // span), math.prod(outer))),
                           {"VEC": vector, "SPAN": span})
+
+
+class CopyStrided(_ArrangedCopy):
+    """Runs along an axis that is contiguous on one side or on none, where the innermost axes are short: pairs that are
+    joined or parted, pixels that are shuffled."""
+
+    variant = "strided"
+    supports_large = True
+    efficiency = 0.15
+    rank = 5
+    shortest, rows, span = 16, 8, 256
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def arrange(self, joint: JointAxes) -> Sequence[JointAxis | None] | None:
+        """The last axis is the innermost one that is long, the others keep their order."""
+        long = [axis for axis in joint.axes if axis.size >= self.shortest]
+        if not long or len(joint.axes) > self.rank:
+            return None
+        return (*(None,) * (self.rank - len(joint.axes)), *(axis for axis in joint.axes if axis is not long[-1]),
+                long[-1])
+
+    def why_not(self, copy: ViewCopy) -> str | None:
+        if copy.count == 0 or (copy.joint is not None and self.arrange(copy.joint) is not None):
+            return None
+        return "no axis is long, or there are too many"
+
+    def stage(self, problem: CopyProblem, copy: ViewCopy) -> Stage:
+        views = self.views(copy)
+        *outer, rows, length = static(views[1].sizes)
+        work = Work((-(-length // self.span), -(-rows // self.rows) * math.prod(outer)))
+        return copy_stage(problem, copy, "copy_strided.cl", views, work, {"SPAN": self.span, "ROWS": self.rows})
 
 
 class CopyTiles(_ArrangedCopy):

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Formats, KernelTable, Stage, planar_formats
-from clinfer.ops.shared.copying import CopyReference, CopyRows
+from clinfer.ops.shared.copying import CopyReference, CopyRows, CopyStrided
 from clinfer.ops.shared.view_copy import CopyProblem, ViewCopy
 from clinfer.ops.shared.views import index_view, open_view
 from clinfer.ops.slice_scatter.op import SliceScatter
@@ -38,6 +38,13 @@ class Rows(CopyRows):
         return _always_made(super().stage(problem, copy))
 
 
+class Strided(CopyStrided):
+    """Runs whose elements lie apart."""
+
+    def stage(self, problem: CopyProblem, copy: ViewCopy) -> Stage:
+        return _always_made(super().stage(problem, copy))
+
+
 class Reference(CopyReference):
     """Element by element."""
 
@@ -50,4 +57,5 @@ def _always_made(stage: Stage) -> Stage:
     return replace(stage, moves=())
 
 
-KERNELS = KernelTable((Rows("slice_scatter"), Reference("slice_scatter")), SliceScatterProblem)
+KERNELS = KernelTable((Rows("slice_scatter"), Strided("slice_scatter"), Reference("slice_scatter")),
+                      SliceScatterProblem)

@@ -8,7 +8,7 @@ from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, KernelTable, planar_formats
 from clinfer.ops.shared import tensor_cores
-from clinfer.ops.shared.copying import CopyReference, CopyRows, CopyTiles, CopyTurned
+from clinfer.ops.shared.copying import CopyReference, CopyRows, CopyStrided, CopyTiles, CopyTurned
 from clinfer.ops.shared.data_formats import channels_last, data_formats
 from clinfer.ops.shared.view_copy import CopyKernel, CopyProblem, ViewCopy
 from clinfer.ops.transpose.op import Transpose, order_of
@@ -88,5 +88,6 @@ class KeptReference(_KeptMemory, CopyReference):
 
 
 KERNELS = KernelTable(tuple(kernel("transpose", has_epilogue=True)
-                            for kernel in (KeptRows, RowsOfAxes, CopyTiles, CopyTurned, KeptReference, CopyReference)),
+                            for kernel in (KeptRows, RowsOfAxes, CopyTiles, CopyTurned, CopyStrided, KeptReference,
+                                          CopyReference)),
                       TransposeProblem)
