@@ -28,3 +28,18 @@ def test_cubic_weights_are_precise_where_they_vanish(engine: Engine, outside: fl
                         GridSample("y", ("x", "grid"), mode="bicubic", padding_mode="zeros", align_corners=True))
     (result,) = execute(network_of(engine, topology), [picture, grid])
     np.testing.assert_allclose(result[0, 0, 0], wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest"])
+def test_pixels_that_do_not_count_are_no_part_of_the_result(engine: Engine, mode: str) -> None:
+    """Places outside are 0, and those at the edge are mixed of what lies inside; pixels elsewhere are NaN."""
+    picture = np.full((1, 1, 9, 9), np.nan, np.float32)
+    picture[..., -4:] = 3
+    places = np.linspace(0.9, 9, 160, dtype=np.float32)
+    grid = np.stack([places, np.zeros_like(places)], -1)[None, None]
+    topology = Topology(Input("x", shape=picture.shape, element_type=_F32),
+                        Input("grid", shape=grid.shape, element_type=_F32),
+                        GridSample("y", ("x", "grid"), mode=mode, padding_mode="zeros", align_corners=True))
+    (result,) = execute(network_of(engine, topology), [picture, grid])
+    assert np.isfinite(result).all()
+    assert (result[0, 0, 0, places > 1.5] == 0).all()

@@ -17,6 +17,8 @@ CASES = (
     _row((2, 3, 5, 7), (2, 4, 6, 2), "bilinear", "zeros", False,
          sequence=(((1, 3, 1, 1), (1, 9, 2, 2)), ((2, 3, 9, 4), (2, 1, 70, 2)))),
     _row((1, 18, 5, 7), (1, 4, 6, 2), "bilinear", "border", True),
+    _row((2, 40, 6, 7), (2, 13, 12, 2), "bilinear", "zeros", True, sequence=(((1, 40, 3, 2), (1, 40, 9, 2)),)),
+    _row((1, 3, 6, 7), (1, 13, 12, 2), "bicubic", "zeros", False, "f16"),
     _row((1, 2, 5, 7), (1, 9, 6, 2), "bilinear", "reflection", False),
     _row((1, 2, 5, 7), (1, 9, 6, 2), "bilinear", "reflection", True, reach=5.0),
     _row((1, 2, 5, 7), (1, 9, 6, 2), "bicubic", "zeros", True),
