@@ -7,7 +7,7 @@ from functools import cached_property
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Formats, KernelTable, planar_formats
 from clinfer.ops.shared.block_copying import CopyBlocks
-from clinfer.ops.shared.copying import CopyReference, CopyRows, CopyStrided
+from clinfer.ops.shared.copying import CopyReference, CopyRows
 from clinfer.ops.shared.data_formats import data_formats
 from clinfer.ops.shared.view_copy import CopyProblem, ViewCopy
 from clinfer.ops.shared.views import Index, along_axis_in_turn, can_cut_blocks, index_view, open_view
@@ -46,5 +46,4 @@ class SplitProblem(CopyProblem):
         return along_axis_in_turn(rank, axis, [output.shape[axis] for output in self.outputs])
 
 
-KERNELS = KernelTable((CopyRows("split"), CopyBlocks("split"), CopyStrided("split"), CopyReference("split")),
-                      SplitProblem)
+KERNELS = KernelTable((CopyRows("split"), CopyBlocks("split"), CopyReference("split")), SplitProblem)
