@@ -16,12 +16,12 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 
 WHERE = "infer request"
-_FEW = 256
-"""Tensors that take turns are checked once each."""
+_MOST = 256
+"""Of so many tensors that take turns each is checked once."""
 
 
 class RemoteCheck:
-    """`check_remote` for one input or output; what was found of the last few tensors holds as long as they are the same
+    """`check_remote` for one input or output; what was found of the last tensors holds as long as they are the same
     regions of memory that is there."""
 
     def __init__(self, declared: Declared, engine: Engine) -> None:
@@ -36,7 +36,7 @@ class RemoteCheck:
                 and not tensor.whole.is_released):
             return
         check_remote(tensor, self._declared, self._engine)
-        if len(self._found) >= _FEW:
+        if len(self._found) >= _MOST:
             self._found.clear()
         self._found[id(tensor)] = weakref.ref(tensor), tensor.region
 

@@ -16,7 +16,7 @@ Span: TypeAlias = tuple[int, int]
 """Addresses of the host: (first byte, byte behind the last)."""
 
 _SMALL_BYTES = 1 << 18
-
+"""So much is copied in less time than a buffer over it and other arguments of kernels take (Intel's runtime)."""
 _memories: WeakValueDictionary[int, Memory] = WeakValueDictionary()
 _elsewhere: WeakKeyDictionary[Memory, dict[int, Memory]] = WeakKeyDictionary()
 """Memories over the bytes of others, by these and the handle of the context in which they are."""

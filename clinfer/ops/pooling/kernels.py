@@ -24,6 +24,7 @@ from clinfer.kernels.contract import (
     stretched_epilogue,
 )
 from clinfer.ops.pooling.op import AdaptiveMaxPool, AdaptivePool, AvgPool, MaxPool, Pooling
+from clinfer.ops.shared.channel_tiles import BLOCK
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.reduction import LOWEST
 from clinfer.ops.shared.targets import cpu_only
@@ -211,7 +212,7 @@ class Bytes(_Pool):
 def _pixels(layout: Layout) -> TensorView:
     """A tensor of bytes in blocks as [B, blocks, Y, X, 16]."""
     batch, channels, *spatial = static(layout.shape)
-    return TensorView.dense(ElementType.of("u8"), (batch, ceil(channels / 16), *spatial, 16))
+    return TensorView.dense(ElementType.of("u8"), (batch, ceil(channels / BLOCK), *spatial, BLOCK))
 
 
 class ChannelsLast(Windows):

@@ -21,6 +21,7 @@ from clinfer.kernels.contract import (
     Work,
     planar_formats,
 )
+from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.view_copy import raw_view
@@ -28,9 +29,9 @@ from clinfer.ops.shared.views import static
 from clinfer.ops.shuffled_parts.op import ShuffledParts
 from clinfer.runtime.capabilities import Capabilities
 
-_BLOCK = 16
 _RUN = 512
-_BLOCKED = Format.of("b_fs_yx_fsv16")
+_RANK = 4
+_BLOCKED = Format.of(BLOCKED_DATA[_RANK])
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Pairs(Kernel[PartsProblem, None]):
 
     def supports(self, problem: PartsProblem, config: None) -> str | None:
         tensors = (*problem.inputs, *problem.outputs)
-        if problem.inputs[0].rank != 4 or any(tensor.padding for tensor in tensors):
+        if problem.inputs[0].rank != _RANK or any(tensor.padding for tensor in tensors):
             return "made for two spatial axes and tensors without padding"
         if problem.inputs[0].element_type.bits != 8:
             return "made for elements of a byte"
@@ -113,7 +114,7 @@ def _raw(macro: str, buffer: BufferRef, layout: Layout) -> Operand:
 def _pixels(layout: Layout) -> TensorView:
     """A tensor of bytes in blocks as [B, blocks, pixels, 16]."""
     batch, channels, *spatial = static(layout.shape)
-    return TensorView.dense(ElementType.of("u8"), (batch, ceil(channels / _BLOCK), prod(spatial), _BLOCK))
+    return TensorView.dense(ElementType.of("u8"), (batch, ceil(channels / BLOCK), prod(spatial), BLOCK))
 
 
 KERNELS = KernelTable((Pairs(), Reference()), PartsProblem)
