@@ -65,15 +65,15 @@ def test_a_kernel_stores_whole_numbers_of_a_grid(engine: Engine, op: str, kernel
     for case, variant, candidates in chance.sample(_rows(engine, op), len(_rows(engine, op))):
         names = of_kernel(candidates, kernel)
         if names and not (variant.layout == PADDED or "f64" in str(case)):
-            _stores_on_grid(engine, case, replace(variant, kernel=chance.choice(names)), _models(op))
-            done += 1
+            done += _stores_on_grid(engine, case, replace(variant, kernel=chance.choice(names)), _models(op))
         if done == ROWS_PER_KERNEL:
             return
     if not done:
         pytest.skip("the device cannot run this kernel")
 
 
-def _stores_on_grid(engine: Engine, case: Case, variant: Variant, build: ModelOf) -> None:
+def _stores_on_grid(engine: Engine, case: Case, variant: Variant, build: ModelOf) -> bool:
+    """Run a row with and without the grid; False if the kernel refuses it: some take no shapes that are not known."""
     topology, grid = topology_of(case, variant, build), Grid(1 / 32, 100)
     (port,) = topology.outputs.values()
     # A kernel is forced on what reads the whole numbers, so that it is not fused as well.
@@ -82,12 +82,18 @@ def _stores_on_grid(engine: Engine, case: Case, variant: Variant, build: ModelOf
     options = replace(variant.options(), force_implementations={
         **variant.options().force_implementations, "floats": ("", "convert_ref")})
     inputs = random_inputs(case, tuple(shape for shape, _ in parameter_specs(case)), np.random.default_rng(1))
-    programs = [compile_topology(engine, each, OpenVinoShapeInference(), chosen)
-                for each, chosen in ((topology, variant.options()), (stored, options))]
-    assert all(node.primitive.id != "stored" for node in programs[1].nodes), f"{case.name} {variant}: not fused"
-    plain, rounded = (execute(Network(program, engine.create_stream(), OpenVinoShapeInference()), inputs)[0]
-                      for program in programs)
+    try:
+        plain_program = compile_topology(engine, topology, OpenVinoShapeInference(), variant.options())
+    except ClinferError as error:
+        if not is_unsupported(error):
+            raise
+        return False
+    program = compile_topology(engine, stored, OpenVinoShapeInference(), options)
+    assert all(node.primitive.id != "stored" for node in program.nodes), f"{case.name} {variant}: not fused"
+    plain, rounded = (execute(Network(each, engine.create_stream(), OpenVinoShapeInference()), inputs)[0]
+                      for each in (plain_program, program))
     assert np.abs(rounded - grid.floats(grid.whole(plain))).max(initial=0) <= 1.01 * grid.step, f"{case.name} {variant}"
+    return True
 
 
 @lru_cache(maxsize=2)
