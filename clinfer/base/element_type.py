@@ -42,6 +42,11 @@ class ElementType:
         return self if self.grid is None else f32
 
     @property
+    def arithmetic(self) -> ElementType:
+        """The type whose elements kernels hold without loss while they compute: `cl_compute` in memory."""
+        return next(kind for kind in ALL_TYPES if kind.cl_storage == self.cl_compute)
+
+    @property
     def is_packed(self) -> bool:
         """Whether elements share a byte."""
         return 0 < self.bits < 8

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
@@ -35,8 +34,6 @@ _MOST_SLICES = 1024
 """From about so many on slices grow, so that not many more results are left to combine."""
 _STEP = 40.0
 """Nanoseconds by which a group takes longer for each round of elements, of which `_DEEP` are loaded at a time."""
-_PARTIAL = {"float": "f32", "double": "f64", "int": "i32", "long": "i64", "uint": "u32", "ulong": "u64"}
-"""The type of what slices leave, by arithmetic type."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ class SharedColumns(AxisKernel[Shares]):
         if not config.is_sliced:
             return Lowered((self._stage(problem, input_operand(problem, 0, data), output, (width, a * b, 1), length,
                                         constants, tuple(fused_ops)),))
-        kind = ElementType.of(_PARTIAL[data.element_type.cl_compute])
+        kind = data.element_type.arithmetic
         slices = config.slices(length)
         left = scratch_operand(0, TensorView.dense(kind, (a, b, slices, inner)))
         leave = self._stage(problem, input_operand(problem, 0, data), Operand("OUTPUT0", left.buffer, left.view),

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
 
 from clinfer.base.format import Format
 from clinfer.base.layout import LARGEST_INDEX
+from clinfer.base.shape import Dim
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
     Constant,
@@ -13,19 +14,21 @@ from clinfer.kernels.contract import (
     Kernel,
     KernelTable,
     Lowered,
+    Operand,
     Stage,
     input_operand,
     output_operand,
     scratch_operand,
 )
 from clinfer.kernels.cost import time_of
-from clinfer.ops.scatter.problem import ScatterProblem
+from clinfer.ops.scatter.problem import SLOT, ScatterProblem
 from clinfer.ops.shared.choices import numbered_choice
-from clinfer.ops.shared.copying import local_items, span_constants, span_dispatch
+from clinfer.ops.shared.copying import LOCAL_SIZE, local_items, span_constants, span_dispatch
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.view_copy import PACKAGE, raw_view
 from clinfer.ops.shared.views import at_least_one_axis, static
 from clinfer.runtime.capabilities import Capabilities
+from clinfer.symbolic.symbols import larger, smaller
 
 _COMBINE = {"none": ("b", "b"), "sum": ("(a) + (b)",) * 2, "mean": ("(a) + (b)",) * 2, "prod": ("(a) * (b)",) * 2,
             "min": ("fmin(a, b)", "min(a, b)"), "max": ("fmax(a, b)", "max(a, b)")}
@@ -46,16 +49,20 @@ class Reference(Kernel[ScatterProblem, None]):
         plain = tuple(Format.planar(x.rank) if x.format.blocks else x.format for x in others)
         return Formats((data.format, *plain), (data.format,))
 
+    def supports(self, problem: ScatterProblem, config: None) -> str | None:
+        """On a CPU the others take everything else, and of open sizes nobody knows how many updates there will be."""
+        is_left_to_others = problem.runs_on_cpu and not (problem.is_static or problem.is_large)
+        return "looks at all updates for each element, which may be many" if is_left_to_others else None
+
     def cost(self, problem: ScatterProblem, config: None) -> float:
         looks = problem.outputs[0].count * problem.walked
         return time_of(problem.capabilities.ceilings, flops=looks * _FLOPS, efficiency=self.efficiency,
                        nbytes=problem.moved_bytes, bandwidth=self.efficiency)
 
     def lower(self, problem: ScatterProblem, config: None) -> Lowered:
-        mean = "((count) ? (sum) / (count) : (sum))"
         constants = {**_places(problem), "USES_INITIAL": problem.primitive.uses_initial,
                      "COMBINE(a, b)": _combine(problem),
-                     "FINISH(sum, count)": mean if problem.primitive.combination == "mean" else "(sum)"}
+                     "FINISH(sum, count)": _finish(problem)}
         operands = (input_operand(problem, 0), input_operand(problem, 1, problem.indices()),
                     input_operand(problem, 2, problem.updates()), output_operand(problem))
         return Lowered((Stage("scatter_ref.cl", operands, local_items(problem.outputs[0].count), constants,
@@ -105,26 +112,60 @@ class Rows(Reference):
         primitive, kind = problem.primitive, problem.inputs[0].element_type
         if primitive.combination in ("none", "mean") or not primitive.uses_initial:
             return "made for updates that combine with the data"
-        return f"{kind} is too narrow to combine in place" if kind.cl_storage != kind.cl_compute else None
+        return f"{kind} is too narrow to combine in place" if kind.arithmetic != kind else None
 
     def cost(self, problem: ScatterProblem, config: None) -> float:
-        return time_of(problem.capabilities.ceilings, flops=problem.inputs[2].count * _FLOPS,
-                       efficiency=self.efficiency, nbytes=problem.moved_bytes, launches=2)
+        return self._combining_time(problem, launches=2)
 
     def lower(self, problem: ScatterProblem, config: None) -> Lowered:
-        rank, updates = problem.inputs[0].rank, problem.updates(each_once=True)
-        rows: Any = math.prod(updates.sizes[:rank])
         source, target = (raw_view(at_least_one_axis(TensorView.of(x)))
                           for x in (problem.inputs[0], problem.outputs[0]))
         copy = Stage("copy_ref.cl", (input_operand(problem, 0, source), output_operand(problem, 0, target)),
                      span_dispatch(problem, static(target.sizes)), span_constants(problem), package=PACKAGE)
-        constants = {**_places(problem), "COMBINE(a, b)": _combine(problem),
+        return Lowered((copy, self._combine(problem, output_operand(problem))))
+
+    def _combining_time(self, problem: ScatterProblem, launches: int) -> float:
+        return time_of(problem.capabilities.ceilings, flops=problem.inputs[2].count * _FLOPS,
+                       efficiency=self.efficiency, nbytes=problem.moved_bytes, launches=launches)
+
+    def _combine(self, problem: ScatterProblem, *values: Operand) -> Stage:
+        """Combines all updates with the values; with the counts behind them it counts the updates."""
+        rank, updates = problem.inputs[0].rank, problem.updates(each_once=True)
+        rows = math.prod(static(updates.sizes[:rank]))
+        constants = {**_places(problem), "COMBINE(a, b)": _combine(problem), "COUNTED": len(values) > 1,
                      "UNRAVEL_ROW(i, c)": _unravel("i", "INPUT2", range(rank)),
                      "IS_WITHIN_OUTPUT(c)": _all_below("OUTPUT0", rank)}
-        combine = Stage("scatter_rows.cl", (input_operand(problem, 1, problem.indices()),
-                                            input_operand(problem, 2, updates), output_operand(problem)),
-                        local_items(rows), constants, {**_arguments(problem), "rows": rows})
-        return Lowered((copy, combine))
+        operands = (input_operand(problem, 1, problem.indices()), input_operand(problem, 2, updates), *values)
+        group = LOCAL_SIZE if isinstance(rows, Dim) else larger(smaller(rows, LOCAL_SIZE), 1)
+        return Stage("scatter_rows.cl", operands, local_items(rows, group), constants,
+                     {**_arguments(problem), "rows": rows})
+
+
+class CountedRows(Rows):
+    """Updates are combined in memory of their own, as wide as they are computed, and counted there."""
+
+    name = "scatter_counted_rows"
+
+    def supports(self, problem: ScatterProblem, config: None) -> str | None:
+        return "made for updates that combine" if problem.primitive.combination == "none" else None
+
+    def cost(self, problem: ScatterProblem, config: None) -> float:
+        held = problem.outputs[0].count * (problem.outputs[0].element_type.arithmetic.bits // 8 + 4)
+        return self._combining_time(problem, launches=3) + time_of(
+            problem.capabilities.ceilings, nbytes=4 * held, bandwidth=self.efficiency, launches=0)
+
+    def lower(self, problem: ScatterProblem, config: None) -> Lowered:
+        output = problem.outputs[0]
+        held = tuple(TensorView.dense(kind, output.shape) for kind in (output.element_type.arithmetic, SLOT))
+        values, counts = map(scratch_operand, (0, 1), held)
+        written = replace(values, macro="OUTPUT0")
+        work, spans = span_dispatch(problem, static(held[0].sizes)), span_constants(problem)
+        begin = Stage("scatter_begin.cl", (input_operand(problem, 0), written, counts), work,
+                      {**spans, "USES_INITIAL": problem.primitive.uses_initial})
+        finish = Stage("scatter_finish.cl", (replace(values, macro="INPUT0"), counts, output_operand(problem)), work,
+                       {**spans, "FINISH(sum, count)": _finish(problem)})
+        return Lowered((begin, self._combine(problem, written, counts), finish),
+                       tuple(view.element_type.byte_size(output.count) for view in held))
 
 
 def _places(problem: ScatterProblem) -> dict[str, Constant]:
@@ -157,6 +198,10 @@ def _combine(problem: ScatterProblem) -> str:
     return f"({for_floats if problem.inputs[0].element_type.is_float else for_integers})"
 
 
+def _finish(problem: ScatterProblem) -> str:
+    return "((count) ? (sum) / (count) : (sum))" if problem.primitive.combination == "mean" else "(sum)"
+
+
 def _unravel_walked(problem: ScatterProblem, operand: str) -> str:
     return _unravel("m", operand, range(problem.inputs[0].rank, problem.joint_rank))
 
@@ -170,4 +215,4 @@ def _all_below(operand: str, rank: int) -> str:
     return "(" + " && ".join([f"(c)[{a}] < {operand}_SIZE_{a}" for a in range(rank)] or ["true"]) + ")"
 
 
-KERNELS = KernelTable((Claims(), Rows(), Reference()), ScatterProblem)
+KERNELS = KernelTable((Claims(), Rows(), CountedRows(), Reference()), ScatterProblem)

@@ -1,12 +1,14 @@
-// Combines updates with the elements that their indices name, in place in the output, which holds the data. One
-// work-item takes all updates that share the coordinates which move the updates and are not looked up, in their
-// order; no other work-item touches these elements. Output in any layout, updates and indices in any unblocked one.
+// Combines updates with the values that their indices name, in place. One work-item takes all updates that share the
+// coordinates which move the updates and are not looked up, in their order; no other work-item touches these values.
+// OUTPUT0 is the output, which holds the data, or memory for values by the coordinates of the output; with COUNTED
+// the counts hold how much was combined in each. OUTPUT0 in any layout, updates and indices in any unblocked one.
 // INPUT2 is the updates under the joint axes, in which those that do not move them have size 1.
 #include "clinfer.cl"
 
 #ifndef INDEX_COUNT
 #define JOINT_RANK 4
 #define INDEX_COUNT 1
+#define COUNTED 0
 #define COMBINE(a, b) ((a) + (b))
 #define IS_WITHIN_OUTPUT(c) true
 #define UNRAVEL_ROW(i, c) (c)[0] = (i)
@@ -19,7 +21,11 @@
 #endif
 
 KERNEL(scatter_rows)(const global INPUT1_TYPE* restrict indices, const global INPUT2_TYPE* restrict updates,
-                     global OUTPUT0_TYPE* restrict output ARGS) {
+                     global OUTPUT0_TYPE* restrict values
+#if COUNTED
+                     , global int* restrict counts
+#endif
+                     ARGS) {
     const index_t item = get_global_id(0);
     if (item >= ARG_ROWS) return;
     index_t at[JOINT_RANK] = {0}, to[JOINT_RANK];
@@ -39,6 +45,11 @@ KERNEL(scatter_rows)(const global INPUT1_TYPE* restrict indices, const global IN
         if (!inside) continue;
         const index_t target = OUTPUT0_INDEX_OF(to);
         const OUTPUT0_COMPUTE update = INPUT2_LOAD(updates, INPUT2_INDEX_OF(at));
-        OUTPUT0_STORE(output, target, COMBINE(OUTPUT0_LOAD(output, target), update));
+#if COUNTED
+        const bool is_first = counts[target]++ == 0;
+        OUTPUT0_STORE(values, target, is_first ? update : COMBINE(OUTPUT0_LOAD(values, target), update));
+#else
+        OUTPUT0_STORE(values, target, COMBINE(OUTPUT0_LOAD(values, target), update));
+#endif
     }
 }
