@@ -54,11 +54,13 @@ def _random(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return to_bf16(rng.uniform(-1, 1, shape).astype(np.float32))
 
 
-def _tile_source(rows: int, half: bool, first_begins: bool) -> str:
+def _tile_source(rows: int, half: bool, first_begins: bool, later: int) -> str:
     """A kernel that adds products to a tile while sixteen vectors of floats are alive, and tells of both; with `half`
-    only the first half of the last step. The sums begin with the number of their row, or all with 1, the first's."""
+    only the first half of the last step. The sums begin with the number of their row, or all with 1, the first's.
+    `later`: among how many tiles what comes next is shared, 0 for none."""
     tiles = kernel_source("clinfer.ops.shared", "float_products.h")
     defines = f"#define TILE_ROWS {rows}\n#define HALF {int(half)}\n#define BEGINS {int(first_begins)}"
+    defines += f"\n#define ASKS_FOR_MORE {int(later > 0)}\n#define LATER {later}"
     return "\n".join([common_source(), defines, tiles, """
 kernel void tile(const global ushort* left, const global ushort* right, const global float* given, global float* held,
                  global float* sums) {
@@ -73,6 +75,10 @@ kernel void tile(const global ushort* left, const global ushort* right, const gl
     frame[LEFT_AT] = (ulong)left;
     frame[RIGHT_AT] = (ulong)right;
     frame[OTHER_BYTES] = 3 * 2 * 512;
+    if (LATER) {
+        frame[LATER_AT] = (ulong)right;
+        frame[MORE_LATER] = LINES_OF_SHARE(LATER_SHARES(LATER)) - 2;
+    }
     frame[ROW_BYTES] = 3 * 64;
     frame[STEP_BYTES] = 64;
     frame[STEP_COUNT] = 3;
@@ -99,7 +105,8 @@ def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int,
     packed = right[:, :, ::-1].reshape(2, 16, STEPS, TAPS, 8, 2).transpose(0, 2, 3, 4, 1, 5)
     taken = [BF16.encode(left.reshape(-1)), BF16.encode(packed.reshape(-1)), given.reshape(-1),
              np.zeros(256, np.float32), np.zeros(rows * 32, np.float32)]
-    kernel = engine.create_kernel(engine.build_program(_tile_source(rows, half, first_begins)), "tile")
+    source = _tile_source(rows, half, first_begins, int(rng.choice([0, 1, 5, 100])))
+    kernel = engine.create_kernel(engine.build_program(source), "tile")
     buffers = [engine.allocate_bytes(values.nbytes) for values in taken]
     for index, (buffer, values) in enumerate(zip(buffers, taken, strict=True)):
         stream.write(buffer, values)

@@ -111,27 +111,6 @@ def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int,
     assert_close(sums.reshape(rows, columns), begins + np.einsum("strk,stkc->rc", seen, side_by_side), 1e-5)
 
 
-@pytest.mark.parametrize("transposed", ["", "left", "right"])
-@pytest.mark.parametrize("tile", ROWS)
-def test_products(engine: Engine, tile: int, transposed: str, rng: np.random.Generator) -> None:
-    """relu(x @ w + bias) + other, for any number of rows, in one network."""
-    from openvino import opset13 as op
-    depth, columns = 8 * int(rng.integers(1, 60)), int(rng.integers(1, 100))
-    weights = _random(rng, *((columns, depth) if transposed == "right" else (depth, columns)))
-    bias, batches = _random(rng, columns), int(rng.integers(1, 4))
-    sides = (lambda rows: (depth, rows)) if transposed == "left" else (lambda rows: (rows, depth))
-    x, other = op.parameter([batches, *sides(-1)]), op.parameter([batches, -1, columns])
-    product = op.matmul(x, op.constant(weights), transposed == "left", transposed == "right", name="tiled")
-    network = _network(engine, ov.Model([op.add(op.relu(op.add(product, op.constant(bias))), other)], [x, other],
-                                        "product"), f"matmul_f32_{tile}")
-    for rows in (int(rng.integers(2, 150)), 1, tile, 0):
-        left, added = _random(rng, batches, *sides(rows)), _random(rng, batches, rows, columns)
-        wide = left.astype(np.float64)
-        wide = wide.swapaxes(1, 2) if transposed == "left" else wide
-        wide = wide @ (weights.T if transposed == "right" else weights) + bias
-        assert_close(execute(network, [left, added])[0], np.maximum(wide, 0) + added, TOLERANCE)
-
-
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("tile", ROWS)
 def test_convolutions(engine: Engine, tile: int, seed: int, rng: np.random.Generator) -> None:

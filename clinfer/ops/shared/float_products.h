@@ -20,9 +20,9 @@
 //   RIGHT_AT       16 columns: for each step and tap, 8 pairs of values x 16 columns x 2 values, or 16 floats x 16
 //                  columns, one behind another; with PANELS_JOINED 16 floats x 32 columns, these 16 and the other
 //   OTHER_BYTES    from these columns to the other 16 or, of 24, to the other 8; 16 alone have no others
-//   LATER_AT       with VECTOR_FLOATS 8: what will be multiplied much later; each step and tap asks for LATER_BYTES
-//                  from here on, an eighth of the columns that it multiplies
-//   MORE_LATER     where ASKS_FOR_MORE is 1: of how many lines of the cache (64 bytes) more, an even number
+//   LATER_AT       with VECTOR_FLOATS 8, and where ASKS_FOR_MORE is 1: what will be multiplied much later; each step
+//                  and tap asks for LATER_BYTES from here on, two lines of the cache (64 bytes)
+//   MORE_LATER     where ASKS_FOR_MORE is 1: of how many lines more, an even number
 //   LEFT_OUT       where LEAVES_TAPS_OUT is 1, with VECTOR_FLOATS 8: bytes of columns from each step's last tap to the
 //                  next step's first
 // and it adds to frame_sums(frame): float [TILE_ROWS][TILE_VECTORS * VECTOR_FLOATS]. LEFT_AT, RIGHT_AT and STEP_COUNT
@@ -51,9 +51,9 @@
 #define FRAME_WORDS (8 + 8 * 32 + TILE_VECTORS * VECTOR_FLOATS / 2 * TILE_ROWS)
 #define TAP_NUMBERS (VECTOR_FLOATS == 8 ? TILE_ROWS : 1)
 #define ZEROS 248
-#define LATER_AT 247
-#define MORE_LATER 246
-#define LEFT_OUT 245
+#define LATER_AT 258
+#define MORE_LATER 259
+#define LEFT_OUT 260
 #define LATER_BYTES 128
 // Vectors in it must not lie across lines of the cache.
 #define FRAME(name) ulong name[FRAME_WORDS] __attribute__((aligned(64))); BEGIN_FRAME(name)
@@ -80,16 +80,17 @@
 #endif
 
 // Tiles that multiply the same columns ask for those that come next, each for a share, because the first tile that
-// meets them would wait for all of them: weights come from afar at each inference. Where there are fewer than eight
-// tiles, an eighth for each is too little.
+// meets them would wait for all of them: weights come from afar at each inference. A step multiplies STEP_LINES lines,
+// and asks for two of as many; where there are fewer tiles than that takes, for MORE_LATER besides.
 #ifndef ASKS_FOR_MORE
 #define ASKS_FOR_MORE 0
 #endif
 #ifndef LEAVES_TAPS_OUT
 #define LEAVES_TAPS_OUT 0
 #endif
-#define LATER_SHARES(tiles) clamp((uint)(tiles), 1u, 8u)
-#define LINES_OF_SHARE(shares) ((STEP_DEPTH / 2 + (shares) - 1) / (shares) * 2)
+#define STEP_LINES (VECTOR_FLOATS == 16 && TILES_OF_FLOATS ? 32 : 16)
+#define LATER_SHARES(tiles) clamp((uint)(tiles), 1u, (uint)(STEP_LINES / 2))
+#define LINES_OF_SHARE(shares) ((STEP_LINES / 2 + (shares) - 1) / (shares) * 2)
 
 #define SET_TAP(taps, place, row_bytes, last) \
     do { \
@@ -244,38 +245,6 @@ INLINED void FUNC(add_tile_products)(ulong* frame) {
 #define OTHER_PART(k) "32+" PART_BYTES "*" #k "(%[right])"
 #define FETCH_OTHER(k)
 #endif
-#define PARTS_TO_1 PART(0)
-#define PARTS_TO_2 PARTS_TO_1 PART(1)
-#define PARTS_TO_3 PARTS_TO_2 PART(2)
-#define PARTS_TO_4 PARTS_TO_3 PART(3)
-#define PARTS_TO_5 PARTS_TO_4 PART(4)
-#define PARTS_TO_6 PARTS_TO_5 PART(5)
-#define PARTS_TO_7 PARTS_TO_6 PART(6)
-#define PARTS_TO_8 PARTS_TO_7 PART(7)
-#define PARTS_TO_9 PARTS_TO_8 PART(8)
-#define PARTS_TO_10 PARTS_TO_9 PART(9)
-#define PARTS_TO_11 PARTS_TO_10 PART(10)
-#define PARTS_TO_12 PARTS_TO_11 PART(11)
-#define PARTS_TO_13 PARTS_TO_12 PART(12)
-#define PARTS_TO_14 PARTS_TO_13 PART(13)
-#define PARTS_TO_15 PARTS_TO_14 PART(14)
-#define PARTS_FROM_15 PART(15)
-#define PARTS_FROM_14 PART(14) PARTS_FROM_15
-#define PARTS_FROM_13 PART(13) PARTS_FROM_14
-#define PARTS_FROM_12 PART(12) PARTS_FROM_13
-#define PARTS_FROM_11 PART(11) PARTS_FROM_12
-#define PARTS_FROM_10 PART(10) PARTS_FROM_11
-#define PARTS_FROM_9 PART(9) PARTS_FROM_10
-#define PARTS_FROM_8 PART(8) PARTS_FROM_9
-#define PARTS_FROM_7 PART(7) PARTS_FROM_8
-#define PARTS_FROM_6 PART(6) PARTS_FROM_7
-#define PARTS_FROM_5 PART(5) PARTS_FROM_6
-#define PARTS_FROM_4 PART(4) PARTS_FROM_5
-#define PARTS_FROM_3 PART(3) PARTS_FROM_4
-#define PARTS_FROM_2 PART(2) PARTS_FROM_3
-#define PARTS_FROM_1 PART(1) PARTS_FROM_2
-#define PARTS_(side, n) PARTS_##side##_##n
-#define PARTS(side, n) PARTS_(side, n)
 #if TILES_OF_FLOATS
 #define MULTIPLY_ADD "vfmadd231ps"
 #ifndef LAST_VALUES
@@ -310,12 +279,19 @@ INLINED void FUNC(add_tile_products)(ulong* frame) {
 #define TEXT_OF_(n) #n
 #define TEXT_OF(n) TEXT_OF_(n)
 #if VECTOR_FLOATS == 16
-#define ROW_OPERANDS [row] "=&r"(row_), [other] "=&r"(other_), [count] "=&r"(count_)
-#define BEGIN_ROWS "movq 16(%[frame]), %[other]\n movq 24(%[frame]), %[row]\n"
-#define BEGIN_STEP "movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n" FIND_ROWS
-#define TAP_BYTES "8"
 #define COUNT "%[count]"
-#define THAT_ASKS_FOR_MORE
+#define TAP_BYTES "8"
+#if ASKS_FOR_MORE
+#define ROW_OPERANDS [row] "=&r"(row_), [other] "=&r"(other_), [count] "=&r"(count_), [later] "=&r"(later_)
+#define FIND_LATER "movq 2064(%[frame]), %[later]\n"
+#define ASK_FOR_LATER ASK_FOR_TWO ASK_FOR_MORE
+#else
+#define ROW_OPERANDS [row] "=&r"(row_), [other] "=&r"(other_), [count] "=&r"(count_)
+#define FIND_LATER
+#define ASK_FOR_LATER
+#endif
+#define BEGIN_ROWS "movq 16(%[frame]), %[other]\n movq 24(%[frame]), %[row]\n" FIND_LATER
+#define BEGIN_STEP "movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n" FIND_ROWS ASK_FOR_LATER
 #else
 #define ROW_OPERANDS [f] "=&r"(row_), [base] "=&r"(other_), [zeros] "=&r"(count_), [later] "=&r"(later_)
 #if TILE_VECTORS == 2
@@ -323,25 +299,25 @@ INLINED void FUNC(add_tile_products)(ulong* frame) {
 #else
 #define FIND_THIRD "movq 16(%[frame]), %[e]\n"
 #endif
-#define BEGIN_ROWS "leaq 1984(%[frame]), %[zeros]\n movq 1976(%[frame]), %[later]\n" FIND_THIRD
+#define BEGIN_ROWS "leaq 1984(%[frame]), %[zeros]\n movq 2064(%[frame]), %[later]\n" FIND_THIRD
 // The rows of the next step are asked for as well.
 #define BEGIN_STEP \
-    "movq (%[frame]), %[base]\n" FIND_ROWS "movq 32(%[frame]), %[base]\n" ASK_FOR_ROWS \
-    "prefetcht1 (%[later])\n prefetcht1 64(%[later])\n subq $-128, %[later]\n" ASK_FOR_MORE
+    "movq (%[frame]), %[base]\n" FIND_ROWS "movq 32(%[frame]), %[base]\n" ASK_FOR_ROWS ASK_FOR_TWO ASK_FOR_MORE
+#define TAP_BYTES "8*" TEXT_OF(TILE_ROWS)
+#if LEAVES_TAPS_OUT
+#define PASS_TAPS "addq 2080(%[frame]), %[right]\n"
+#endif
+#define COUNT "%[base]"
+#endif
+
+#define ASK_FOR_TWO "prefetcht1 (%[later])\n prefetcht1 64(%[later])\n subq $-128, %[later]\n"
 #if ASKS_FOR_MORE
-#define ASK_FOR_MORE "movq 1968(%[frame]), %[base]\n testq %[base], %[base]\n jnz 8f\n 9:\n"
+#define ASK_FOR_MORE "movq 2072(%[frame]), " COUNT "\n testq " COUNT ", " COUNT "\n jnz 8f\n 9:\n"
 #define THAT_ASKS_FOR_MORE \
-    "jmp 7f\n 8:\n prefetcht1 (%[later])\n prefetcht1 64(%[later])\n subq $-128, %[later]\n" \
-    "subq $2, %[base]\n jnz 8b\n jmp 9b\n 7:\n"
+    "jmp 7f\n 8:\n" ASK_FOR_TWO "subq $2, " COUNT "\n jnz 8b\n jmp 9b\n 7:\n"
 #else
 #define ASK_FOR_MORE
 #define THAT_ASKS_FOR_MORE
-#endif
-#define TAP_BYTES "8*" TEXT_OF(TILE_ROWS)
-#if LEAVES_TAPS_OUT
-#define PASS_TAPS "addq 1960(%[frame]), %[right]\n"
-#endif
-#define COUNT "%[base]"
 #endif
 
 #ifndef PASS_TAPS

@@ -44,7 +44,7 @@ _SMALL = {4: 0.65, 8: 0.76}
 _MOST_SMALL, _MOST_IN_VECTORS = 8, 14
 _WITH_PAIRS = Recipe(requires=("bf16_products",))
 PAIR_TILES = Tiles(16, {14: 0.85, 13: 0.85, 10: 0.83, 8: 0.81, 7: 0.79, 4: 0.68, 1: 0.26}, 2.0, _WITH_PAIRS)
-_WIDE = Tiles(16, {14: 0.95, 13: 0.91, 10: 0.8, 8: 0.76}, 3.0, _WITH_PAIRS)
+_WIDE = Tiles(16, {14: 0.95, 13: 0.95, 10: 0.8, 8: 0.76}, 3.0, _WITH_PAIRS)
 _NARROW = Tiles(8, {6: 0.9, 5: 0.86, 4: 0.78}, 1.5, Recipe(requires=("float_products",)))
 
 

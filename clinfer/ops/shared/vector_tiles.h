@@ -10,6 +10,7 @@
 //   FIND_ROWS                               makes [a] to [e], of which these places are told, from the first row's [a]
 //                                           and the distance of rows [row]; without ROWS_BY_PITCH [a] to [f], see there
 //   MOVE_ROWS(n)                            with ROWS_BY_PITCH, lets them all be so many bytes further
+//   PARTS(TO, n), PARTS(FROM, n)            PART(k) for each value k of a step of 16 before n, or from n on
 // ROWS_BY_PITCH: rows lie at one distance from each other, as vectors of 16 floats have it unless told otherwise.
 #ifndef VECTOR_FLOATS
 #define VECTOR_FLOATS 16
@@ -127,3 +128,36 @@
 #define TILE_ROW_PLACES(k) \
     ROW(k, "(%[a])", 0, 1, 2) ROW(k, "(%[b])", 3, 4, 5) ROW(k, "(%[c])", 6, 7, 8) ROW(k, "(%[d])", 9, 10, 11)
 #endif
+
+#define PARTS_TO_1 PART(0)
+#define PARTS_TO_2 PARTS_TO_1 PART(1)
+#define PARTS_TO_3 PARTS_TO_2 PART(2)
+#define PARTS_TO_4 PARTS_TO_3 PART(3)
+#define PARTS_TO_5 PARTS_TO_4 PART(4)
+#define PARTS_TO_6 PARTS_TO_5 PART(5)
+#define PARTS_TO_7 PARTS_TO_6 PART(6)
+#define PARTS_TO_8 PARTS_TO_7 PART(7)
+#define PARTS_TO_9 PARTS_TO_8 PART(8)
+#define PARTS_TO_10 PARTS_TO_9 PART(9)
+#define PARTS_TO_11 PARTS_TO_10 PART(10)
+#define PARTS_TO_12 PARTS_TO_11 PART(11)
+#define PARTS_TO_13 PARTS_TO_12 PART(12)
+#define PARTS_TO_14 PARTS_TO_13 PART(13)
+#define PARTS_TO_15 PARTS_TO_14 PART(14)
+#define PARTS_FROM_15 PART(15)
+#define PARTS_FROM_14 PART(14) PARTS_FROM_15
+#define PARTS_FROM_13 PART(13) PARTS_FROM_14
+#define PARTS_FROM_12 PART(12) PARTS_FROM_13
+#define PARTS_FROM_11 PART(11) PARTS_FROM_12
+#define PARTS_FROM_10 PART(10) PARTS_FROM_11
+#define PARTS_FROM_9 PART(9) PARTS_FROM_10
+#define PARTS_FROM_8 PART(8) PARTS_FROM_9
+#define PARTS_FROM_7 PART(7) PARTS_FROM_8
+#define PARTS_FROM_6 PART(6) PARTS_FROM_7
+#define PARTS_FROM_5 PART(5) PARTS_FROM_6
+#define PARTS_FROM_4 PART(4) PARTS_FROM_5
+#define PARTS_FROM_3 PART(3) PARTS_FROM_4
+#define PARTS_FROM_2 PART(2) PARTS_FROM_3
+#define PARTS_FROM_1 PART(1) PARTS_FROM_2
+#define PARTS_(side, n) PARTS_##side##_##n
+#define PARTS(side, n) PARTS_(side, n)

@@ -13,6 +13,7 @@ from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared.float_products import (
     BF16,
     F32,
+    IN_REGISTERS,
     PAIR_TILES,
     STEP_DEPTH,
     Tiles,
@@ -23,8 +24,9 @@ from clinfer.ops.shared.float_products import (
     time_of_tiles,
 )
 from clinfer.ops.shared.targets import cpu_only
-from clinfer.ops.shared.tile_runs import tiles_of_run
+from clinfer.ops.shared.tile_runs import shared_panels, tiles_of_run
 from clinfer.runtime.capabilities import Capabilities
+from clinfer.symbolic.symbols import computed, larger, pure
 
 ROWS = (32, 16, 14, 13, 8, 4, 1)
 """Of a tile."""
@@ -32,6 +34,8 @@ BLOCKS_ROWS = (32, 16, 14, 8)
 """Of the tiles that share decompressed weights."""
 _BLOCK = 16
 """Columns that are packed together."""
+_MOST_ROW_TILES = 20
+"""Of a work-item: beyond, their rows come from afar for each panel."""
 _SHARED_VALUES, _SHARED_VALUES_OF_NARROW = 1 << 16, 1 << 14
 """Of panels that a tile multiplies one behind another: they stay in a cache for the next rows. The same of tiles of
 narrow vectors."""
@@ -94,15 +98,33 @@ class PairsKernel(Kernel[MatMulProblem, int]):
     def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
         product, columns = problem.collapsed, self.tiles(problem.capabilities).columns
         tiles, across = ceil(problem.rows / tile), ceil(problem.columns / columns)
-        run = tiles_of_run(problem, tiles * across * problem.batch, tile * columns * problem.depth,
+        shared = _tiles_of_item(problem, tile, tiles, across)
+        groups = ceil(tiles / shared)
+        run = tiles_of_run(problem, groups * across * problem.batch, shared * tile * columns * problem.depth,
                            self.shared_values(problem.capabilities) / (columns * problem.depth + 1))
-        work = Work((tiles, ceil(across / run), problem.batch), (1, 1, 1))
+        work = Work((groups, ceil(across / run), problem.batch), (1, 1, 1))
         is_float = self.element_type == F32
         constants = {**problem.constants, "TILE_ROWS": tile, "VECTOR_FLOATS": columns // 2,
                      "TILES_OF_FLOATS": is_float, "PANELS_JOINED": is_float}
         operands = problem.operands(product.left, self.packed(problem), product.output)
-        return Lowered((Stage("matmul_floats.cl", operands, work, constants, {"run": run}, problem.epilogue_views(),
+        return Lowered((Stage("matmul_floats.cl", operands, work, constants,
+                              {"run": run, "tiles": shared}, problem.epilogue_views(),
                               recipe=self.tiles(problem.capabilities).recipe),))
+
+
+def _tiles_of_item(problem: MatMulProblem, tile: int, tiles: int, across: int) -> int:
+    """How many of a panel's tiles of `tile` rows a work-item computes. All in a few even shares, because they ask for
+    the panels that come next; tiles in registers are faster one by one, several panels side by side."""
+    if not problem.is_static or tile in IN_REGISTERS:
+        return 1
+    units = problem.capabilities.compute_units
+    return computed(_even_share, tiles, shared_panels(across * problem.batch, tiles, units, _MOST_ROW_TILES))
+
+
+@pure
+def _even_share(tiles: int, most: int) -> int:
+    """Of so many tiles that are cut into as few shares of `most` at most as there can be."""
+    return larger(ceil(tiles / larger(ceil(tiles / most), 1)), 1)
 
 
 class FloatsKernel(PairsKernel):
