@@ -202,6 +202,8 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
     - The constant indices of a Gather in batches are taken for an order of channels, in which a convolution behind it
       gets its weights.
     - Convolutions of the parts of a Split become one in groups, in whatever order a Concat takes them.
+    - Attention takes its rows for a batch of one row each, where an axis of size 1 changes places with that of the
+      rows before it and behind it.
     - What FloorMod, Power and a Convert to boolean give for the bounds of integers is taken for the bounds of what they
       give, and for a constant where it is the same for both. Abs of what sizes give is taken for none, and so is a
       ScatterElementsUpdate that adds to them.
@@ -217,7 +219,7 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
     for index in range(node.get_input_size() if kind == "Concat" else 1) if is_reduction or kind in MOVERS else ():
         if (_has_zero(node, index) or _turns_without_order(node.input_value(index).get_node())
                 or (kind == "Gather" and (_has_zero(node, 1) or _may_gather_a_new_axis(node)))
-                or (is_reduction and _may_move_ahead_of_a_reshape(node))
+                or (is_reduction and _may_move_ahead_of_a_reshape(node)) or _moves_rows_of_attention(node)
                 or (kind == "Concat" and index == 0 and _takes_parts_in_another_order(node))):
             yield index
 
@@ -269,6 +271,23 @@ def _may_gather_a_new_axis(node: ov.Node) -> bool:
         return True
     size = data[int(axis.data.reshape(-1)[0])]
     return bool(size.is_dynamic or size == 1)
+
+
+def _moves_rows_of_attention(node: ov.Node) -> bool:
+    """Whether a node puts an axis of size 1 in the place of the rows that attention gives, or the other way round."""
+    shapes = node.get_input_partial_shape(0), node.get_output_partial_shape(0)
+    if not _is_attention(node.input_value(0).get_node()) or any(s.rank.is_dynamic or len(s) < 2 for s in shapes):
+        return False
+    before, after = (bool(shape[len(shape) - 2] == 1) for shape in shapes)
+    return before != after
+
+
+def _is_attention(node: ov.Node) -> bool:
+    weights = node.input_value(0).get_node() if node.get_type_name() == "MatMul" else None
+    while weights is not None and weights.get_type_name() in ("Convert", "Reshape"):
+        weights = weights.input_value(0).get_node()
+    return node.get_type_name() == "ScaledDotProductAttention" or (
+        weights is not None and weights.get_type_name() == "Softmax")
 
 
 def _may_move_ahead_of_a_reshape(node: ov.Node) -> bool:

@@ -109,6 +109,14 @@ def gathered_in_each_batch(x: ov.Node) -> ov.Node:
     return op.convolution(channel, op.constant(np.array([3, 2], np.float32).reshape(2, 1, 1)), [1], [0], [0], [1])
 
 
+def by_one_head(x: ov.Node) -> ov.Node:
+    """They take the rows of attention for a batch of one row each."""
+    parts, turned = op.variadic_split(x, np.array(-1), np.array([4, 4, 4])).outputs(), np.array([1, 0, 2])
+    query, key, value = (op.transpose(op.reshape(part, np.array([0, 1, -1]), True), turned) for part in parts)
+    weights = op.softmax(op.multiply(op.matmul(query, op.transpose(key, [0, 2, 1]), False, False), np.float32(0.5)), -1)
+    return op.transpose(op.matmul(weights, value, False, False), turned)
+
+
 def taken_from_the_start(x: ov.Node) -> ov.Node:
     """They fold a StridedSlice whose begin is masked and whose axis is dropped as if it were not masked."""
     number = op.strided_slice(op.constant(np.array([3, 2], np.float32)), np.array([-1]), np.array([-1]), np.array([1]),
@@ -144,6 +152,7 @@ MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (stretched_to_nothing, (0, 2), lambda x: x),
     (convolved_in_another_order, (2, 3), lambda x: x[None, ::-1] * [[[3], [2]]]),
     (gathered_in_each_batch, (12,), lambda x: x.reshape(2, 2, 3)[[0, 1], [1, 0]][:, None] * [[3], [2]]),
+    (by_one_head, (3, 12), lambda x: (w := np.exp(x[:, None, :4] @ x[:, 4:8].T / 2)) / w.sum(2)[..., None] @ x[:, 8:]),
     (behind_a_new_axis, (2, 3), lambda x: x.reshape(3, 2, 1).max(0, keepdims=True)),
     (taken_from_the_start, (3,), lambda x: x + 3),
     (sized_as_written, (2,), lambda x: x + 1),
@@ -187,8 +196,7 @@ def in_an_iterator(build: Callable[[ov.Node], ov.Node], rank: int) -> ov.Model:
 
 
 def alone(build: Callable[[ov.Node], ov.Node], rank: int) -> ov.Model:
-    x = opened(rank)
-    return ov.Model([result(build(x), "y")], [x])
+    return ov.Model([result(build(x := opened(rank)), "y")], [x])
 
 
 PLACES: dict[str, tuple[Callable[..., ov.Model], list[np.ndarray]]] = {
