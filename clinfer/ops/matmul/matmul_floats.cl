@@ -35,7 +35,7 @@ __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_VALUE* restrict right,
                     BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int depth = INPUT0_SIZE_X, first_tile = (int)get_global_id(0) * ARG_TILES;
-    const int tiles = min(ARG_TILES, CEIL_DIV((int)OUTPUT0_SIZE_Y, TILE_ROWS) - first_tile);
+    const int tiles = min((int)ARG_TILES, CEIL_DIV((int)OUTPUT0_SIZE_Y, TILE_ROWS) - first_tile);
     index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL((index_t)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
     const ulong panels = (ulong)(right + INPUT1_INDEX_OF(at));
