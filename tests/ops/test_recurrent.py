@@ -18,6 +18,7 @@ from clinfer.ops.operation import Case
 from clinfer.ops.recurrent import Recurrence, kernels
 from clinfer.ops.recurrent.cases import CASES
 from clinfer.runtime.engine import Engine
+from tests.network.running import network_of
 from tests.ops.case_runner import execute
 from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, parameter_specs, random_inputs
 
@@ -97,3 +98,14 @@ def test_results_are_stored_in_the_type_to_which_they_are_converted(engine: Engi
     given = rng.standard_normal((2, 5, 8)).astype(np.float32)
     for got, wanted in zip(execute(network, [given]), CpuPlugin(model)([given]), strict=True):
         assert_close(got, wanted, TOLERANCE["f16"], "lstm")
+
+
+@pytest.mark.parametrize("batch", [0, -1])
+def test_an_empty_batch(engine: Engine, rng: np.random.Generator, batch: int) -> None:
+    """There is nothing to compute, and nothing to choose kernels by."""
+    x, state = (ops.parameter([batch, 8], np.float32) for _ in range(2))
+    weights = (ops.constant(rng.standard_normal((8, 8)).astype(np.float32)) for _ in range(2))
+    cell = ops.rnn_cell(x, state, *weights, ops.constant(np.zeros(8, np.float32)), 8, ["tanh"], [], [])
+    network = network_of(engine, ov.Model([cell], [x, state], "cell"))
+    given = [np.zeros((0, 8), np.float32) for _ in range(2)]
+    assert execute(network, given)[0].shape == (0, 8)

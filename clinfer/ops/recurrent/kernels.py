@@ -57,7 +57,7 @@ class Reference(Kernel[RecurrenceProblem, None]):
         if problem.runs_on_cpu:
             product, side_by_side = _PRODUCT_ON_CPU, smaller(side_by_side, problem.capabilities.compute_units)
         waiting = product * problem.steps * problem.step_products / _lanes(problem)
-        return waiting * problem.batch * problem.primitive.directions / side_by_side + time_of(
+        return waiting * problem.batch * problem.primitive.directions / larger(side_by_side, 1) + time_of(
             problem.capabilities.ceilings, flops=problem.flops, efficiency=self.efficiency, nbytes=problem.moved_bytes)
 
     def lower(self, problem: RecurrenceProblem, config: None) -> Lowered:
@@ -149,7 +149,7 @@ def _time(problem: RecurrenceProblem, groups: int, launches: int = 1) -> float:
     """Nanoseconds of all steps in so many work-groups at once."""
     units = problem.capabilities.compute_units
     return time_of(problem.capabilities.ceilings, flops=problem.flops, nbytes=problem.moved_bytes, launches=launches,
-                   efficiency=_SHARE_OF_PEAK * smaller(groups, units) / units)
+                   efficiency=_SHARE_OF_PEAK * larger(smaller(groups, units), 1) / units)
 
 
 def _states(problem: RecurrenceProblem) -> TensorView:
