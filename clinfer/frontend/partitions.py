@@ -19,6 +19,7 @@ UNFOLDED = "DisableConstantFolding_0"
 Guarded = Callable[[ov.Node], Iterable[int]]
 """Which inputs of a node get a partition."""
 
+_RESHAPERS = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 MOVERS = frozenset({
     "Broadcast", "Concat", "Gather", "Pad", "Reshape", "Slice", "Split", "Squeeze", "StridedSlice", "Tile",
     "Transpose", "Unsqueeze", "VariadicSplit"})
@@ -275,8 +276,10 @@ def _may_gather_a_new_axis(node: ov.Node) -> bool:
 
 def _moves_rows_of_attention(node: ov.Node) -> bool:
     """Whether a node puts an axis of size 1 in the place of the rows that attention gives, or the other way round."""
+    if node.get_type_name() not in _RESHAPERS or not _is_attention(node.input_value(0).get_node()):
+        return False
     shapes = node.get_input_partial_shape(0), node.get_output_partial_shape(0)
-    if not _is_attention(node.input_value(0).get_node()) or any(s.rank.is_dynamic or len(s) < 2 for s in shapes):
+    if any(shape.rank.is_dynamic or len(shape) < 2 for shape in shapes):
         return False
     before, after = (bool(shape[len(shape) - 2] == 1) for shape in shapes)
     return before != after

@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, prod
 
-from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
-from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
     BufferRef,
     Constant,
@@ -24,7 +22,7 @@ from clinfer.kernels.contract import (
     stretched_epilogue,
 )
 from clinfer.ops.pooling.op import AdaptiveMaxPool, AdaptivePool, AvgPool, MaxPool, Pooling
-from clinfer.ops.shared.channel_tiles import BLOCK
+from clinfer.ops.shared.channel_tiles import bytes_in_blocks
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.reduction import LOWEST
 from clinfer.ops.shared.targets import cpu_only
@@ -200,19 +198,14 @@ class Bytes(_Pool):
         return None if isinstance(width, int) and width <= _MOST_WIDTH else "a row may have too many pixels"
 
     def lower(self, problem: PoolingProblem, config: None) -> Lowered:
-        data, result = _pixels(problem.inputs[0]), _pixels(problem.outputs[0])
+        data, result = (bytes_in_blocks(layout, *static(layout.shape[2:]))
+                        for layout in (problem.inputs[0], problem.outputs[0]))
         batch, blocks, rows, *_ = static(result.sizes)
         run = tiles_of_run(problem, rows * blocks * batch, prod(static(data.sizes)[3:]) * _BYTE_FLOPS)
         operands = (Operand("INPUT0", BufferRef("input", 0), data), Operand("OUTPUT0", BufferRef("output", 0), result))
         stage = _clipped_stage(problem, "pool_bytes.cl", Work((ceil(rows / run), blocks, batch), (1, 1, 1)), {})
         return Lowered((replace(stage, operands=operands, arguments={**stage.arguments, "run": run},
                                 epilogue_views=None),))
-
-
-def _pixels(layout: Layout) -> TensorView:
-    """A tensor of bytes in blocks as [B, blocks, Y, X, 16]."""
-    batch, channels, *spatial = static(layout.shape)
-    return TensorView.dense(ElementType.of("u8"), (batch, ceil(channels / BLOCK), *spatial, BLOCK))
 
 
 class ChannelsLast(Windows):

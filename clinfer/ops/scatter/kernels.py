@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
 from clinfer.base.layout import LARGEST_INDEX
 from clinfer.base.shape import Dim
@@ -21,7 +22,7 @@ from clinfer.kernels.contract import (
     scratch_operand,
 )
 from clinfer.kernels.cost import time_of
-from clinfer.ops.scatter.problem import SLOT, ScatterProblem
+from clinfer.ops.scatter.problem import ScatterProblem
 from clinfer.ops.shared.choices import numbered_choice
 from clinfer.ops.shared.copying import LOCAL_SIZE, local_items, span_constants, span_dispatch
 from clinfer.ops.shared.targets import cpu_only
@@ -33,6 +34,7 @@ from clinfer.symbolic.symbols import larger, smaller
 _COMBINE = {"none": ("b", "b"), "sum": ("(a) + (b)",) * 2, "mean": ("(a) + (b)",) * 2, "prod": ("(a) * (b)",) * 2,
             "min": ("fmin(a, b)", "min(a, b)"), "max": ("fmax(a, b)", "max(a, b)")}
 """How two updates of one element combine, for floats and for integers."""
+_COUNT = ElementType.of("i32")
 _FLOPS = 8
 """Of looking at one place."""
 
@@ -156,7 +158,7 @@ class CountedRows(Rows):
 
     def lower(self, problem: ScatterProblem, config: None) -> Lowered:
         output = problem.outputs[0]
-        held = tuple(TensorView.dense(kind, output.shape) for kind in (output.element_type.arithmetic, SLOT))
+        held = tuple(TensorView.dense(kind, output.shape) for kind in (output.element_type.arithmetic, _COUNT))
         values, counts = map(scratch_operand, (0, 1), held)
         written = replace(values, macro="OUTPUT0")
         work, spans = span_dispatch(problem, static(held[0].sizes)), span_constants(problem)

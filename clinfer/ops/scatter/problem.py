@@ -14,7 +14,7 @@ from clinfer.kernels.contract import Problem
 from clinfer.ops.scatter.op import Aliases, Scattering
 from clinfer.ops.shared.views import open_view
 
-SLOT = ElementType.of("i32")
+_SLOT = ElementType.of("i32")
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class ScatterProblem(Problem):
         """A slot for each place, by the coordinates of the output: dense over the axes that distinguish places."""
         places, sizes = self.places, self.outputs[0].shape
         if places is None:
-            return open_view(SLOT, len(sizes))
+            return open_view(_SLOT, len(sizes))
         kept = [index is not None or axis in places.looked_up for axis, index in enumerate(places.index_axes)]
-        dense = TensorView.dense(SLOT, tuple(size if keep else 1 for size, keep in zip(sizes, kept, strict=True)))
+        dense = TensorView.dense(_SLOT, tuple(size if keep else 1 for size, keep in zip(sizes, kept, strict=True)))
         pitches = tuple(pitch if keep or size == 1 else 0
                         for pitch, keep, size in zip(dense.pitches, kept, sizes, strict=True))
-        return TensorView(SLOT, sizes, pitches, 0, (None,) * len(sizes))
+        return TensorView(_SLOT, sizes, pitches, 0, (None,) * len(sizes))
 
     @property
     def slot_count(self) -> Any:

@@ -4,9 +4,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from clinfer.base.element_type import ElementType
+from clinfer.base.layout import Layout
+from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.cost import time_of
 from clinfer.ops.shared.convolving import Groups
+from clinfer.ops.shared.views import static
 
 BLOCK = 16
 BLOCKED_DATA = {3: "b_fs_yx_fsv16", 4: "b_fs_yx_fsv16", 5: "b_fs_zyx_fsv16"}
@@ -58,3 +62,10 @@ def group_refusal(groups: Groups) -> str | None:
     """What keeps blocks of channels from belonging to one group."""
     apart = groups.number != 1 and (groups.outputs % BLOCK or groups.inputs % BLOCK)
     return "groups whose channels do not fill blocks of 16" if apart else None
+
+
+def bytes_in_blocks(layout: Layout, *spatial: int) -> TensorView:
+    """A tensor of bytes in blocks of channels as [B, blocks, *spatial, 16]; `spatial`: its sizes, or what they give
+    together."""
+    batch, channels, *_ = static(layout.shape)
+    return TensorView.dense(ElementType.of("u8"), (batch, ceil(channels / BLOCK), *spatial, BLOCK))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil, prod
 
-from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
@@ -21,7 +20,7 @@ from clinfer.kernels.contract import (
     Work,
     planar_formats,
 )
-from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
+from clinfer.ops.shared.channel_tiles import BLOCKED_DATA, bytes_in_blocks
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.view_copy import raw_view
@@ -73,7 +72,8 @@ class Pairs(Kernel[PartsProblem, None]):
         return None
 
     def lower(self, problem: PartsProblem, config: None) -> Lowered:
-        inputs, outputs = (tuple(map(_pixels, layouts)) for layouts in (problem.inputs, problem.outputs))
+        inputs, outputs = (tuple(bytes_in_blocks(layout, prod(static(layout.shape[2:]))) for layout in layouts)
+                           for layouts in (problem.inputs, problem.outputs))
         operands = (*(Operand(f"INPUT{n}", BufferRef("input", n), view) for n, view in enumerate(inputs)),
                     *(Operand(f"OUTPUT{n}", BufferRef("output", n), view) for n, view in enumerate(outputs)))
         batch, _, pixels, _ = static(inputs[0].sizes)
@@ -109,12 +109,6 @@ class Reference(Kernel[PartsProblem, None]):
 
 def _raw(macro: str, buffer: BufferRef, layout: Layout) -> Operand:
     return Operand(macro, buffer, raw_view(TensorView.of(layout)))
-
-
-def _pixels(layout: Layout) -> TensorView:
-    """A tensor of bytes in blocks as [B, blocks, pixels, 16]."""
-    batch, channels, *spatial = static(layout.shape)
-    return TensorView.dense(ElementType.of("u8"), (batch, ceil(channels / BLOCK), prod(spatial), BLOCK))
 
 
 KERNELS = KernelTable((Pairs(), Reference()), PartsProblem)
